@@ -266,11 +266,11 @@ by so many standard deviations of the first; {DRAWS} samples. How uncertain a va
         of_effects,
     ),
     "Vectors of one source": Section(
-        """The intervals of `association`, `similarity_bias` and `casc` where labels do not differ, of five vectors a source, such as
-edits, of which so much is common to those of one; all of a source have one label, or both labels stand there, or three, two of
-which `association` compares. `ieat` takes vectors of one source and label as these do, but not those of both labels: there it is as
-wide as *each alone*, which is `association` without `sources`; 384 intervals each, so that figures are off by 1.1 points.""",
-        "sources | alike | labels of a source | association | similarity_bias | casc | each alone",
+        """The intervals of `association`, `similarity_bias`, `casc` and `ieat` where labels do not differ, of five vectors a source, such
+as edits, of which so much is common to those of one; all of a source have one label, or both labels stand there, or three, two of
+which are compared. *each alone* is `association` without `sources`; 384 intervals each, so that figures are off by 1.1 points (192 of
+`ieat`, 1.6 points).""",
+        "sources | alike | labels of a source | association | similarity_bias | casc | ieat | each alone",
         of_edits,
     ),
     "Mean cosines": Section(
@@ -382,7 +382,7 @@ N samples a figure is off by 0.22 / sqrt(N): 1.1 points of 400, 0.3 of 4000.
 Figures beyond 93 to 97 % have one of these reasons. So few samples that they are off by as much. Counts, which are whole, so that
 coverage jumps from one to the next (shares, and what is made of them). Clusters of which few have what is counted, where the
 interval is wide for want of knowing. And what a better interval would mend, and ours does not yet: sides that are alike by
-construction (objects of edits of one source, `ieat` of sources with both labels), which are taken as apart, so that it is wide; long
+construction (objects of edits of one source), which are taken as apart, so that it is wide; long
 tails, where intervals of few values and of effect sizes are too short; ratios at the end of what their margins allow, which are
 cut where those of the sample end; scores over cuts of a small dataset, and areas near 1, where it is wide.
 

@@ -56,6 +56,12 @@ def of_edits(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple[o
     calls, edits = 12, 5
     prompts = vectors(np.eye(32), category=[f"c{i}" for i in range(32)])
     given = "prompts, labels_of, label := 'f', against := 'm', min_count := 0"
+    ends = pa.table({"image_id": np.arange(32) + 10_000, "label": [f"{side}{i}" for i in range(16) for side in "ab"]})
+    opposite = np.repeat(np.eye(32)[:16], 2, axis=0) * np.tile([1, -1], 16)[:, None]
+    tested = (
+        "ieat(beside, ends, labels_of, 'a{0}', 'b{0}', 'f', 'm', permutations := 1, min_count := 0, sources := made_of"
+    )
+    tests = " UNION ALL ".join(f"SELECT low, high FROM {tested.format(i)})" for i in range(16))
     asked = {
         f"association(pictured, {given}": (0.0, "low", "high"),
         f"similarity_bias(pictured, {given}": (0.0, "low", "high"),
@@ -77,6 +83,9 @@ def of_edits(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple[o
             for call, truth in asked.items():
                 own = held(session, f"{call}, sources := made_of)", truth, **tables, made_of=made_of)
                 found.setdefault(call, []).append(own)
+            beside = pa.concat_tables([tables["pictured"], vectors(opposite, image_id=ends["image_id"].to_numpy())])
+            given_ieat = {"beside": beside, "ends": ends, "labels_of": tables["labels_of"], "made_of": made_of}
+            found.setdefault("ieat", []).append(held(session, f"({tests})", (0.0, "low", "high"), **given_ieat))
             alone = held(session, f"{next(iter(asked))})", next(iter(asked.values())), **tables)
             found.setdefault("alone", []).append(alone)
         yield sources, alike, labels, *(cell for own in found.values() for cell in parts_of(own))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,6 +30,7 @@ TEST: Final = pa.struct(
         ("mean_y", pa.float64()),
         ("variance_x", pa.float64()),
         ("variance_y", pa.float64()),
+        ("shared", pa.float64()),
         ("std", pa.float64()),
         ("p", pa.float64()),
         ("permutations", pa.int64()),
@@ -205,32 +206,41 @@ def _cosines(mean: Doubles, products: Doubles, shared: Doubles, vectors: Doubles
     returns=TEST,
     parameters=[
         *(Parameter(name, _VECTORS) for name in ("x", "y", "a", "b")),
+        Parameter("paired", pa.int64(), 0),
         Parameter("permutations", pa.int64(), 10_000, constant=True),
         Parameter("seed", pa.int64(), 0, constant=True),
     ],
-    version="1",
+    version="2",
 )
 def association_test(
-    x: pa.Array, y: pa.Array, a: pa.Array, b: pa.Array, permutations: int = 10_000, seed: int = 0
+    x: pa.Array,
+    y: pa.Array,
+    a: pa.Array,
+    b: pa.Array,
+    paired: pa.Array | None = None,
+    permutations: int = 10_000,
+    seed: int = 0,
 ) -> pa.Array:
     """Test by permutations whether two sets are associated: are the vectors x nearer to a, and y to b, than the other way round?
 
     s(w) = mean cosine of w with a - mean cosine of w with b. The effect is (mean of s over x - mean over y) / standard
     deviation of s over both (ddof 1). p is the share of the divisions of x and y together, into as many of each, whose
     difference is as large or larger (one-sided): of all of them where there are at most ``permutations``, and else of that
-    many random ones, with the one that was observed counted in.
+    many random ones, with the one that was observed counted in. Two that are a pair, such as edits of one picture, change
+    places with each other alone.
 
     Args:
         x: Vectors of the first targets; NULL gives NULL.
         y: Of the second ones.
         a: Of the first attributes.
         b: Of the second ones.
+        paired: So many of the first of x and of y are pairs, the first with the first; NULL is none.
         permutations: Most divisions that are all taken; how many are drawn where there are more.
         seed: Of the draws.
 
     Returns:
-        effect, means and variances (ddof 1) of s over x and over y, std, p, how many divisions were compared, and whether
-        these are all. No effect (NULL) where s is the same everywhere, or x and y together have less than two vectors.
+        effect, means and variances (ddof 1) of s over x and over y, what pairs add to the variance of the difference (shared, as
+        welch_error takes it), std, p, how many divisions were compared, and whether these are all. No effect (NULL) where s is the same everywhere, or x and y together have less than two vectors.
 
     Raises:
         RequestError: Lengths differ (E3700), a set is empty (E3701), a vector has no direction (E3702), or permutations is
@@ -249,13 +259,15 @@ def association_test(
     if permutations < 1:
         raise RequestError(f"permutations must be at least 1, not {permutations}", code="E3051")
     rows = [
-        None if any(not v[row].is_valid for v in (x, y, a, b)) else _test(row, (x, y, a, b), permutations, seed)
+        None
+        if any(not v[row].is_valid for v in (x, y, a, b))
+        else _test(row, (x, y, a, b), int((paired[row].as_py() or 0) if paired is not None else 0), permutations, seed)
         for row in range(len(x))
     ]
     return pa.array(rows, TEST)
 
 
-def _test(row: int, given: tuple[pa.Array, ...], permutations: int, seed: int) -> dict[str, Any]:
+def _test(row: int, given: tuple[pa.Array, ...], pairs: int, permutations: int, seed: int) -> dict[str, Any]:
     sets = [_directions(_matrix(v[row].values)) for v in given]
     for name, own in zip("xyab", sets, strict=True):
         if not len(own):
@@ -272,7 +284,7 @@ def _test(row: int, given: tuple[pa.Array, ...], permutations: int, seed: int) -
     of_x, of_y = ((own * towards).sum(axis=1) for own in sets[:2])
     both = np.concatenate([of_x, of_y])
     std = _std(both)
-    p, compared, exact = _permuted(np.rint(np.ldexp(both, _TICKS)).astype(np.int64), len(of_x), permutations, seed)
+    p, compared, exact = _permuted(_ticks(of_x), _ticks(of_y), pairs, permutations, seed)
     mean_x, mean_y = math.fsum(of_x) / len(of_x), math.fsum(of_y) / len(of_y)
     return {
         "effect": (mean_x - mean_y) / std if std else None,
@@ -280,11 +292,16 @@ def _test(row: int, given: tuple[pa.Array, ...], permutations: int, seed: int) -
         "mean_y": mean_y,
         "variance_x": _variance(of_x),
         "variance_y": _variance(of_y),
+        "shared": _shared(of_x - mean_x, of_y - mean_y, pairs),
         "std": std,
         "p": p,
         "permutations": compared,
         "exact": exact,
     }
+
+
+def _ticks(values: Doubles) -> NDArray[np.int64]:
+    return np.rint(np.ldexp(values, _TICKS)).astype(np.int64)
 
 
 def _mean(vectors: Doubles) -> Doubles:
@@ -304,19 +321,36 @@ def _std(values: Doubles) -> float | None:
     return None if variance is None or np.ptp(values) <= 2.0**-_TICKS else math.sqrt(variance)
 
 
-def _permuted(values: NDArray[np.int64], first: int, most: int, seed: int) -> tuple[float, int, bool]:
+def _shared(of_x: Doubles, of_y: Doubles, pairs: int) -> float:
+    """Return what pairs add to the variance of the difference of two means, from the residuals of both."""
+    if not pairs or min(len(of_x), len(of_y)) < 2:
+        return 0.0
+    products = math.fsum(of_x[:pairs] * of_y[:pairs])
+    return -2 * products / math.sqrt(math.prod(float(n) * (n - 1) for n in (len(of_x), len(of_y))))
+
+
+def _permuted(
+    of_x: NDArray[np.int64], of_y: NDArray[np.int64], pairs: int, most: int, seed: int
+) -> tuple[float, int, bool]:
     """Return the share of divisions whose first part adds up to as much or more, how many were compared, whether all."""
-    observed = int(values[:first].sum())
-    whole = math.comb(len(values), first)
+    observed = int(of_x.sum())
+    values, first = np.concatenate([of_x[pairs:], of_y[pairs:]]), len(of_x) - pairs
+    swaps = of_y[:pairs] - of_x[:pairs]
+    kept = int(of_x[:pairs].sum())
+    whole = math.comb(len(values), first) << pairs
     if whole <= most:
-        chosen = combinations(range(len(values)), first)
-        return sum(int(values[list(c)].sum()) >= observed for c in chosen) / whole, whole, True
+        alone = [int(values[list(c)].sum()) for c in combinations(range(len(values)), first)]
+        swapped = [kept + int(swaps[np.array(turned, bool)].sum()) for turned in product((0, 1), repeat=pairs)]
+        return sum(one + other >= observed for one in alone for other in swapped) / whole, whole, True
     draw = np.random.default_rng(seed)
-    at_once = max(1, _CHUNK // len(values))
+    at_once = max(1, _CHUNK // max(len(values), pairs))
     reached = 0
     for count in _parts(most, at_once):
         shuffled = draw.permuted(np.broadcast_to(values, (count, len(values))), axis=1)
-        reached += int((shuffled[:, :first].sum(axis=1) >= observed).sum())
+        sums = shuffled[:, :first].sum(axis=1) + kept
+        if pairs:
+            sums += draw.integers(0, 2, (count, pairs)) @ swaps
+        reached += int((sums >= observed).sum())
     return (reached + 1) / (most + 1), most, False
 
 

@@ -6,7 +6,8 @@ s(w) = mean cosine of image w with the images labelled a - mean cosine with thos
 size: (mean of s over the images labelled x - mean over y) / standard deviation of s over both (ddof 1). Interval, p,
 exact and n are those of weat. targets and attributes are two group relations over the same images; an image with both
 x and y is left out, and so is one with both a and b. Several vectors of one image, or of images of one source with the same
-label, are not independent and count as one, their mean direction (sources, which edits of a contrast set need). Labels are perceived, or those of words in captions; an
+label, are not independent and count as one, their mean direction (sources, which edits of a contrast set need). Those of one source
+with x and with y are a pair: the permutations exchange the two, and the interval is as in a paired t test. Labels are perceived, or those of words in captions; an
 association is a property of the model.
 
 The engine hides a row where a label has few images, or group_sizes hides it (docs/safety.md).
@@ -71,7 +72,7 @@ about = "fewer images of a label are hidden"
 relation = ["image_id", "source_id"]
 default = "(SELECT image_id, image_id AS source_id FROM images WHERE 1 = 0)"
 grid = []
-about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
+about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction, and those with x and y are compared with each other"
 
 [[cells]]
 count = "n_x"

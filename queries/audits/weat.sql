@@ -73,7 +73,11 @@ count = "n_b"
 ---*/
 SELECT t.*
 FROM tested_association(
-  (SELECT class AS label, CAST(embedding AS DOUBLE[]) AS embedding FROM vectors WHERE embedding IS NOT NULL),
+  (
+    SELECT class AS label, CAST(embedding AS DOUBLE[]) AS embedding, CAST(NULL AS BIGINT) AS source
+    FROM vectors
+    WHERE embedding IS NOT NULL
+  ),
   (SELECT class AS label, CAST(embedding AS DOUBLE[]) AS embedding FROM vectors WHERE embedding IS NOT NULL),
   $x, $y, $a, $b, $permutations, $seed
 ) AS t

@@ -2,7 +2,7 @@
 answers = "One vector an image, or source, with its label: the mean direction of its vectors."
 details = """
 Vectors of one image, or of images that were made of one source, are not independent; a test that takes them so finds what
-is not there. An image with two labels is left out; one that sources does not list is a source of its own.
+is not there. An image with two labels is left out; one that sources does not list is a source of its own (NULL).
 """
 source = "what moments does with sources"
 
@@ -52,10 +52,10 @@ directions AS (
   WHERE n > 1
 ),
 means AS (
-  SELECT label, CAST(mean_vector(CAST(list(direction ORDER BY direction) AS FLOAT[][])) AS DOUBLE[]) AS embedding
+  SELECT label, source, CAST(mean_vector(CAST(list(direction ORDER BY direction) AS FLOAT[][])) AS DOUBLE[]) AS embedding
   FROM directions
   GROUP BY label, source, alone
 )
-SELECT label, vector AS embedding FROM units WHERE n = 1
+SELECT label, vector AS embedding, source FROM units WHERE n = 1
 UNION ALL
-SELECT label, embedding FROM means WHERE list_inner_product(embedding, embedding) > 0
+SELECT label, embedding, source FROM means WHERE list_inner_product(embedding, embedding) > 0

@@ -1,12 +1,14 @@
 /*--- toml
 answers = "Embedding association test of two sets of target vectors with two of attributes: effect size and p."
 details = """
-One row: see weat, which is made of it, and ieat.
+One row: see weat, which is made of it, and ieat. Targets of one source with either label are a pair: they change places with
+each other alone, and the interval is as in a paired t test.
 """
 source = "Caliskan, Bryson and Narayanan (2017), WEAT; Steed and Caliskan (2021), iEAT"
 
 [params.targets]
-relation = ["label", "embedding"]
+relation = ["label", "embedding", "source"]
+about = "source says which were made of one, a vector a label; NULL where of none"
 
 [params.attributes]
 relation = ["label", "embedding"]
@@ -38,13 +40,26 @@ type = "integer"
 default = 0
 about = "of the draws"
 ---*/
-WITH of_targets AS (
+WITH pairs AS (
+  SELECT t.source, t.embedding AS of_x, o.embedding AS of_y
+  FROM targets AS t
+  JOIN targets AS o ON o.source = t.source AND o.label = $y
+  WHERE t.label = $x
+),
+first AS (
+  SELECT list(of_x ORDER BY of_x, of_y) AS of_x, list(of_y ORDER BY of_x, of_y) AS of_y, count(*) AS paired FROM pairs
+),
+of_targets AS (
   SELECT
-    list(embedding ORDER BY embedding) FILTER (label = $x) AS of_x,
-    list(embedding ORDER BY embedding) FILTER (label = $y) AS of_y,
-    count(*) FILTER (label = $x) AS n_x,
-    count(*) FILTER (label = $y) AS n_y
-  FROM targets
+    list_concat(coalesce(f.of_x, []), list(t.embedding ORDER BY t.embedding) FILTER (t.label = $x AND p.source IS NULL)) AS of_x,
+    list_concat(coalesce(f.of_y, []), list(t.embedding ORDER BY t.embedding) FILTER (t.label = $y AND p.source IS NULL)) AS of_y,
+    f.paired,
+    count(*) FILTER (t.label = $x) AS n_x,
+    count(*) FILTER (t.label = $y) AS n_y
+  FROM first AS f
+  LEFT JOIN targets AS t ON true
+  LEFT JOIN pairs AS p ON p.source = t.source
+  GROUP BY f.of_x, f.of_y, f.paired
 ),
 of_attributes AS (
   SELECT
@@ -58,7 +73,8 @@ tested AS (
   SELECT
     *,
     association_test(
-      CASE WHEN least(n_x, n_y, n_a, n_b) > 0 THEN of_x END, of_y, of_a, of_b, permutations := $permutations, seed := $seed
+      CASE WHEN least(n_x, n_y, n_a, n_b) > 0 THEN of_x END, of_y, of_a, of_b, paired, permutations := $permutations,
+      seed := $seed
     ) AS test
   FROM of_targets
   CROSS JOIN of_attributes
@@ -74,7 +90,9 @@ measures AS (
   SELECT
     *,
     effect_interval(
-      test.mean_x - test.mean_y, welch_error(variance_x, n_x, variance_y, n_y), welch_df(variance_x, n_x, variance_y, n_y),
+      test.mean_x - test.mean_y,
+      welch_error(variance_x, n_x, variance_y, n_y, test.shared),
+      welch_df(variance_x, n_x, variance_y, n_y, test.shared, paired, paired),
       variance_x, n_x, variance_y, n_y
     ) AS ends
   FROM variances

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -114,6 +116,48 @@ def test_edits_of_one_source_are_compared_with_each_other(session, edits, name):
         if name == "similarity_bias":
             ends = test.confidence_interval()
             assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high), rel=1e-3)
+
+
+def associations(given):
+    """How much nearer each image is to the attributes a than to b, in order of its number."""
+    rows = np.array(given["images"]["embedding"].to_pylist())
+    units, ids = directions(rows), np.array(given["images"]["image_id"].to_pylist())
+    of = dict(zip(given["attributes"]["image_id"].to_pylist(), given["attributes"]["label"].to_pylist(), strict=True))
+    mean = {side: units[[of.get(i) == side for i in ids]].mean(axis=0) for side in "ab"}
+    return (units @ (mean["a"] - mean["b"]))[[i not in of for i in ids]]
+
+
+def test_ieat_exchanges_edits_of_one_source_alone(session, edits):
+    """Of twelve sources with both labels all 4096 exchanges; the interval is narrower, of the same effect."""
+    _, _, _, means = edits
+    given = arguments("ieat", means[:24], np.tile(["female", "male"], 12))
+    made_of = pa.table({"image_id": np.arange(24), "source_id": np.arange(24) // 2})
+    (row,) = session.audit("ieat", **given, sources=made_of).to_arrow().to_pylist()
+    (apart,) = session.audit("ieat", **given).to_arrow().to_pylist()
+    s = associations(given)
+    differences = s[::2] - s[1::2]
+    turned = [np.dot(signs, differences) for signs in itertools.product((1, -1), repeat=12)]
+    assert (row["exact"], row["permutations"]) == (True, 4096)
+    assert row["p"] == np.mean(np.array(turned) >= differences.sum() - 1e-9)
+    assert row["value"] == pytest.approx(differences.mean() / s.std(ddof=1), rel=1e-5)
+    assert (row["value"], row["n_x"], row["n_y"]) == (apart["value"], 12, 12)
+    assert apart["low"] < row["low"] < row["value"] < row["high"] < apart["high"]
+
+
+def test_ieat_of_pairs_and_of_edits_without_one(session, edits):
+    """Twelve pairs beside 16 edits that have none: as 200,000 exchanges drawn here have it."""
+    _, _, _, means = edits
+    label = np.tile(["female", "male"], 20)
+    given = arguments("ieat", means[:40], label)
+    made_of = pa.table({"image_id": np.arange(40), "source_id": [*(np.arange(24) // 2), *range(100, 116)]})
+    (row,) = session.audit("ieat", **given, sources=made_of, permutations=100_000).to_arrow().to_pylist()
+    s, draw = associations(given), np.random.default_rng(1)
+    signs = draw.choice((1, -1), (200_000, 12)) @ (s[:24:2] - s[1:24:2]) / 2
+    alone = draw.permuted(np.broadcast_to(s[24:], (200_000, 16)), axis=1)
+    drawn = signs + (alone[:, :8].sum(axis=1) - alone[:, 8:].sum(axis=1)) / 2
+    seen = (s[::2].sum() - s[1::2].sum()) / 2
+    assert (row["exact"], row["permutations"]) == (False, 100_000)
+    assert row["p"] == pytest.approx(np.mean(drawn >= seen - 1e-9), abs=0.006)
 
 
 def test_few_sources_with_both_labels_change_little(session, edits):

@@ -333,7 +333,7 @@ REQUIRED = {
     "prompts": "(SELECT text AS category, [caption_id, 1.0]::FLOAT[2] AS embedding FROM captions)",
     "words": "(SELECT text AS category, [caption_id, 1.0]::FLOAT[2] AS embedding FROM captions)",
     "vectors": "(SELECT 'x' AS class, [caption_id, 1.0]::FLOAT[2] AS embedding FROM captions)",
-    "targets": "(SELECT 'x' AS label, [caption_id, 1.0] AS embedding FROM captions)",
+    "targets": "(SELECT 'x' AS label, [caption_id, 1.0] AS embedding, image_id AS source FROM captions)",
     "attributes": "(SELECT image_id, 'a' AS label, [caption_id, 1.0] AS embedding FROM captions)",
     **{letter: f"'{letter}'" for letter in "xyab"},
     "edited": "(SELECT detection_id AS edit_id, image_id, 'a' AS label, [y, x]::FLOAT[2] AS embedding FROM detections)",
