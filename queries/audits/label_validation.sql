@@ -1,7 +1,8 @@
 /*--- toml
 answers = "How well a model's labels agree with annotators who answered a sheet of `counterbalance validate`."
 details = """
-Rows by metric, for every annotator and for 'majority' (the answer with more votes than any other), against 'model';
+Rows by metric, for every annotator, and where there are several for 'majority' (the answer with more votes than any other),
+against 'model';
 label is what the annotator said, other_label what the model said. 'cohen_kappa', 'agreement' (accuracy in the sample)
 and 'confusion' are as in the audit agreement. 'weighted_agreement' is accuracy in the population: a sheet draws its
 sample within each label of the model, so that an answer stands for (units with that label) / (answers about such
@@ -316,6 +317,10 @@ against_model AS (
     smallest
   FROM rater_agreement(sheet_ratings(model, $attribute, $unit, $sheet))
   WHERE metric IN ('cohen_kappa', 'agreement', 'confusion') AND (annotator = 'model' OR other = 'model')
+),
+-- what other annotators said of the same units, which is in none of the sums below, would follow from them
+agreed AS (
+  SELECT annotator, smallest FROM against_model WHERE metric = 'agreement'
 )
 SELECT metric, annotator, other, label, other_label, count, value, low, high, n, label = other_label AS is_same, smallest
 FROM (
@@ -330,8 +335,9 @@ FROM (
     'weighted_agreement' AS metric, w.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, w.value,
     greatest(w.value - sqrt(w.below * coalesce(e.effect, 1)), 0) AS low,
-    least(w.value + sqrt(w.above * coalesce(e.effect, 1)), 1) AS high, p.n, s.smallest
+    least(w.value + sqrt(w.above * coalesce(e.effect, 1)), 1) AS high, p.n, least(s.smallest, a.smallest) AS smallest
   FROM weighted AS w
+  JOIN agreed AS a ON a.annotator = w.annotator
   LEFT JOIN weighted_effects AS e ON e.annotator = w.annotator
   JOIN populations AS p ON p.annotator = w.annotator
   JOIN (
@@ -349,13 +355,14 @@ FROM (
   CROSS JOIN (SELECT bool_or(clear AND NOT used) AS hides FROM group_sizes(model, $min_count)) AS h
   UNION ALL
   SELECT
-    'precision' AS metric, annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label, other_label, count,
-    share AS value, low, high, n, CAST(NULL AS BIGINT) AS smallest
-  FROM limits
+    'precision' AS metric, l.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label, other_label, count,
+    share AS value, low, high, n, a.smallest
+  FROM limits AS l
+  JOIN agreed AS a ON a.annotator = l.annotator
   WHERE label = other_label
   UNION ALL
   SELECT
-    'recall' AS metric, annotator, 'model' AS other, label, CAST(NULL AS VARCHAR) AS other_label,
+    'recall' AS metric, r.annotator, 'model' AS other, label, CAST(NULL AS VARCHAR) AS other_label,
     CAST(NULL AS BIGINT) AS count, value,
     greatest(value - sqrt(
       effect * (power(value - coalesce(if_fewer_hits, 0), 2) + power(value - coalesce(if_more_misses, 0), 2))
@@ -363,7 +370,8 @@ FROM (
     least(value + sqrt(
       effect * (power(coalesce(if_more_hits, 1) - value, 2) + power(coalesce(if_fewer_misses, 1) - value, 2))
     ), 1) AS high,
-    n, CAST(NULL AS BIGINT) AS smallest
-  FROM recalls
+    n, a.smallest
+  FROM recalls AS r
+  JOIN agreed AS a ON a.annotator = r.annotator
 ) AS r
 ORDER BY metric, annotator, other, label, other_label

@@ -89,35 +89,28 @@ sums AS (
   FROM cells AS c
   GROUP BY c.annotator, c.other
 ),
--- three annotators: how many targets have the same of them, and how many of these are alike, follows from pairs; in images
-same AS (
-  SELECT g.image_id, g.detection_id, g.annotator, min(o.annotator) AS first
-  FROM ratings AS g
-  JOIN ratings AS o ON o.image_id = g.image_id AND o.detection_id = g.detection_id AND o.value = g.value
-  GROUP BY g.image_id, g.detection_id, g.annotator
-),
+-- of three annotators: all that pairs count, less what other pairs count, is of targets whose annotators and their labels are the same; in images
 answered AS (
   SELECT
     image_id,
     detection_id,
     list_sort(list(annotator)) AS members,
-    list_sort(list(struct_pack(annotator := annotator, first := first))) AS pattern,
-    count(*) AS annotators
-  FROM same
+    list_sort(list(struct_pack(annotator := annotator, value := value))) AS pattern
+  FROM ratings
   GROUP BY image_id, detection_id
 ),
 alike AS (
-  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE annotators > 1 GROUP BY members
+  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE len(members) > 1 GROUP BY members
   UNION ALL
-  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE annotators > 2 GROUP BY members, pattern
+  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE len(members) > 2 GROUP BY members, pattern
   UNION ALL
-  -- where they did not answer the same targets, a label of one in two pairs differs by those that only one of both pairs has
+  -- where they did not answer the same targets, what one said in two pairs differs by those that only one of both pairs has
   SELECT members, images
   FROM (
     SELECT a.members, count(DISTINCT a.image_id) AS images, min(a.members) OVER () < max(a.members) OVER () AS is_part
     FROM answered AS a
     JOIN ratings AS g ON g.image_id = a.image_id AND g.detection_id = a.detection_id
-    WHERE a.annotators > 1
+    WHERE len(a.members) > 1
     GROUP BY a.members, g.annotator, g.value
   ) AS s
   WHERE is_part
@@ -125,7 +118,7 @@ alike AS (
 few AS (
   SELECT a.annotator, min(a.images) AS few
   FROM (SELECT unnest(members) AS annotator, images FROM alike) AS a
-  WHERE (SELECT max(annotators) FROM answered) > 2
+  WHERE (SELECT count(DISTINCT annotator) FROM ratings) > 2
   GROUP BY a.annotator
 ),
 pairs AS (

@@ -55,6 +55,8 @@ majority AS (
 )
 SELECT image_id, detection_id, annotator, value FROM answers
 UNION ALL
-SELECT image_id, detection_id, 'majority' AS annotator, value FROM majority
+SELECT image_id, detection_id, 'majority' AS annotator, value
+FROM majority
+WHERE (SELECT count(DISTINCT annotator) FROM answers) > 1
 UNION ALL
 SELECT DISTINCT image_id, detection_id, 'model' AS annotator, label AS value FROM answers

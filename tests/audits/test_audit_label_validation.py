@@ -191,8 +191,8 @@ def test_only_answers_of_the_sheet_count(build):
     more = {"attribute": ["scene"] * 40, "value": ["out"] * 40, "annotator": ["a1@bbbb"] * 20 + ["somebody"] * 20}
     lake.ingest({"labels": build.labels(label_id=ids, image_id=[*range(20), *range(20)], **more)})
     one = run(lake, sheet="aaaa")
-    assert {k[1] for k in one} == {"a1@aaaa", "majority"}
-    assert one["agreement", "majority", "model", None, None]["value"] == 1.0
+    assert {k[1] for k in one} == {"a1@aaaa"}  # the majority of one is that one
+    assert one["agreement", "a1@aaaa", "model", None, None]["value"] == 1.0
     assert {k[1] for k in run(lake)} == {"a1@aaaa", "a1@bbbb", None}  # each unit has two answers: no majority
 
 
@@ -241,4 +241,4 @@ def test_annotators_with_a_mail_address_answered_no_sheet(build):
     more = {"attribute": ["scene"] * 40, "value": ["out"] * 40, "annotator": ["anna@lab.org"] * 20 + ["a1@sx1"] * 20}
     lake.ingest({"labels": build.labels(label_id=ids, image_id=[*range(20), *range(20)], **more)})
     assert {k[1] for k in run(lake)} == {"a1@s_1", "a1@sx1", None}
-    assert {k[1] for k in run(lake, sheet="s_1")} == {"a1@s_1", "majority"}
+    assert {k[1] for k in run(lake, sheet="s_1")} == {"a1@s_1"}
