@@ -72,6 +72,13 @@ def hidden_rows(
         return np.zeros(len(rows), np.int8)
     if cells.lines:
         return _with_lines(rows, cells, k, np.zeros(len(rows), bool) if already is None else already, alike=alike)
+    if cells.overlap and cells.of is not None:  # what all have tells of no sum
+        everywhere = rows[cells.count].is_valid().to_numpy() & (_numbers(rows[cells.count]) == _numbers(rows[cells.of]))
+        if everywhere.any():
+            found = np.zeros(len(rows), np.int8)
+            chosen = None if already is None else already[~everywhere]
+            found[~everywhere] = hidden_rows(rows.filter(pa.array(~everywhere)), cells, k, chosen, alike=alike)
+            return found
     if alike and len(cells.by) > 1 and not cells.joint:
         return _whichever_side(rows, cells, k, np.zeros(len(rows), bool) if already is None else already)
     counts = _numbers(rows[cells.count])
