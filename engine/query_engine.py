@@ -262,9 +262,6 @@ class QueryEngine:
         for name, (plan, is_apart) in checks.doubles.items():
             images = self._unprotected(plan, facts).column(0)[0].as_py()
             protection.refuse_doubles(call.query.name, name, images, overlap=not is_apart)
-        for names, plan in checks.changed.items():
-            labels = self._unprotected(plan, facts).column(0)[0].as_py()
-            protection.refuse_few_changed(call.query.name, names, labels)
         others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
         unseen = self._unseen(call, facts)
         if call.drawn:

@@ -505,29 +505,6 @@ def refuse_few_apart(name: str, parameter: str, other: str, counts: pa.Table) ->
             )
 
 
-def refuse_few_changed(name: str, parameters: tuple[str, str], labels: int) -> None:
-    """Refuse a call on two datasets of perceived labels of which few images have another one in the second.
-
-    Args:
-        name: The audit.
-        parameters: The relations.
-        labels: How many labels all but fewer than ``MIN_COUNT`` images have in both, and these in one only.
-
-    Raises:
-        SensitiveError: There are such labels: the difference of both counts would tell of few.
-
-    Example:
-        >>> refuse_few_changed("compare_demographics", ("groups", "others"), 0)
-    """
-    if labels:
-        one, other = parameters
-        raise SensitiveError(
-            f"{one!r} and {other!r} of {name}() are of the same images, of which fewer than {MIN_COUNT} have a label in one only",
-            code="E3328",
-            hint='compare other datasets; or state a purpose: --sensitive "why", which is logged',
-        )
-
-
 def refuse_drawn(name: str, unseen: Unseen) -> None:
     """Refuse a call on a subset that has as many images of one perceived label as there are of another, where any is hidden.
 

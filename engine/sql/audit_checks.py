@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from counterbalance.engine.disclosure.protection import MIN_COUNT
 from counterbalance.engine.sql.plan import LabelCounts
 
 if TYPE_CHECKING:
@@ -81,35 +79,6 @@ def images_with_several(
             several = one.group_by("image_id").having("min(label) < max(label)")
             is_apart = parameter.name in closed and "edit_id" not in parameter.columns
             yield parameter.name, exp.select("count(*)").from_(several.subquery("d")), is_apart
-
-
-def few_changed(
-    query: Query, relations: Mapping[str, exp.Table], closed: Collection[str]
-) -> Iterator[tuple[tuple[str, str], exp.Query]]:
-    """Yield for two relations, each of one of two datasets, the query that counts closed labels that few images have in one only.
-
-    Two annotators of one dataset are two such relations, as are two versions of it: of the images of a label each has all but few of
-    the other, and the difference of both counts tells of these.
-    """
-    sides = {p.name: p.side for p in query.parameters}
-    labelled = {p.name: one for p in query.parameters if (one := _labelled(p, relations.get(p.name))) is not None}
-    found = [(n, one) for n, one in labelled.items() if n in closed and one.label == "label"]
-    for (name, one), (other, two) in combinations(found, 2):
-        if sides[name] != sides[other] and one.unit == two.unit:
-            rows = [
-                exp.select(exp.column(r.unit).as_("unit"), "label")
-                .distinct()
-                .from_(r.table.copy())
-                .where(f"{r.unit} IS NOT NULL")
-                for r in (one, two)
-            ]
-            both = exp.select(
-                "label", "count_if(b.unit IS NULL) AS gone", "count_if(a.unit IS NULL) AS come", "count(*) AS n"
-            )
-            both = both.from_(rows[0].subquery("a"))
-            both = both.join(rows[1].subquery("b"), join_type="full", using=["unit", "label"])
-            few = f"greatest(gone, come) BETWEEN 1 AND {MIN_COUNT - 1} AND n - gone - come >= {MIN_COUNT}"
-            yield (name, other), exp.select("count(*)").from_(both.group_by("label").subquery("r")).where(few)
 
 
 def odd_vectors(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:

@@ -39,6 +39,7 @@ from counterbalance.engine.sql.policy import (
     is_open,
     is_own,
     refuse_cuts,
+    refuse_one_lake,
     refuse_own_rows,
     refuse_past,
     refuse_rows,
@@ -520,6 +521,7 @@ class Binder:
         """Return what is counted beside a call on closed labels; ``whole``: its rows without what views leave out."""
         plan, relations = self._binding.plan, bound.relations
         closed = {name for name, table in relations.items() if self._reads_closed(table)}
+        refuse_one_lake(query, {name: self._lakes_of(relations[name]) for name in closed})
         readings = {name: self._readings(attributes, env) for name, attributes in bound.named.items()}
         counts = [*audit_checks.label_counts(query, relations, closed, readings, plan)]
         if whole is not None:
@@ -527,7 +529,6 @@ class Binder:
             counts += audit_checks.label_counts(query, whole.relations, all_closed, {}, plan)
         return Checks(
             {name: (plan(one), a) for name, one, a in audit_checks.images_with_several(query, relations, closed)},
-            {names: plan(one) for names, one in audit_checks.few_changed(query, relations, closed)},
             {name: plan(one) for name, one in audit_checks.odd_vectors(query, relations)},
             counts,
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),
@@ -537,6 +538,11 @@ class Binder:
         """Tell whether a bound relation holds perceived labels."""
         relation = self._binding.relations.get(table.name)
         return table.name in self._memo_sensitive or (relation is not None and relation.closed)
+
+    def _lakes_of(self, table: exp.Table) -> frozenset[str]:
+        """Return the places of the lakes that a bound relation reads."""
+        read = self._binding.plan(exp.select("*").from_(table.copy())).needed()
+        return frozenset(stored.lake.location.root for relation in read for stored in relation.behind())
 
     def _readings(self, attributes: Iterable[tuple[str, str | None]], env: Env) -> list[exp.Table]:
         """Return the relations by which it is decided which labels of some attributes are seen."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -142,6 +143,26 @@ def refuse_past(query: Query) -> None:
         code="E3325",
         hint=f"ask without --at; or {_PURPOSE}",
     )
+
+
+def refuse_one_lake(query: Query, lakes: Mapping[str, Collection[str]]) -> None:
+    """Refuse to compare perceived labels of one lake with others of the same lake: both counts would be of nearly the same images.
+
+    Whether few images tell the two apart is not looked at, since what is refused for it would answer guesses.
+
+    Args:
+        query: The audit.
+        lakes: By parameter that holds perceived labels, the places of the lakes that it reads.
+    """
+    sides = {p.name: p.side for p in query.parameters}
+    for one, other in combinations(sorted(lakes), 2):
+        if sides[one] != sides[other] and not {*lakes[one]}.isdisjoint(lakes[other]):
+            raise SensitiveError(
+                f"{query.name}() holds perceived labels of one lake beside each other in {one!r} and {other!r}: where few images "
+                "differ, both counts tell of these",
+                code="E3330",
+                hint=f"compare another lake; or {_PURPOSE}",
+            )
 
 
 def refuse_own_rows(query: Query, given: Mapping[str, exp.Expr], is_theirs: Callable[[str], bool]) -> None:

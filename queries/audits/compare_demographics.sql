@@ -24,7 +24,7 @@ about = "group relation of the first dataset; the default needs captions only"
 [params.others]
 relation = ["image_id", "label"]
 side = "b"
-about = "group relation of the second one, such as b.caption_gender; presets cannot name another lake, so give with them image_labels('perceived_gender', labels := b.labels, detections := b.detections)"
+about = "group relation of the second one, such as b.caption_gender; presets cannot name another lake, so give with them image_labels('perceived_gender', labels := b.labels, detections := b.detections), which needs a purpose, or a view of b that keeps it"
 
 [params.min_count]
 type = "integer"

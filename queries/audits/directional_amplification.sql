@@ -57,6 +57,7 @@ about = "concepts that are there, of the same images"
 [params.train_groups]
 relation = ["image_id", "label"]
 default = "groups"
+grid = []
 about = "group relation of the training data"
 
 [params.train_concepts]

@@ -49,13 +49,14 @@ def test_nor_beside_today(grown):
     grown.refresh("g", executor="inline")
     grown.tag("made")
     call = "FROM compare_demographics(groups := g, others := b.g)"
-    now = grown.sql(call, attach={"b": grown.uri}).fetchall()
+    with pytest.raises(SensitiveError, match="of one lake beside each other"):
+        grown.sql(call, attach={"b": grown.uri}).fetchall()
     for at in ("made", dt.datetime.now(dt.UTC).isoformat()):
         with pytest.raises(SensitiveError) as caught:
             grown.sql(call, attach={"b": f"{grown.uri}@{at}"}).fetchall()
         assert caught.value.code == "E3325"
     with grown.session(sensitive="a test", attach={"b": f"{grown.uri}@made"}) as session:
-        assert len(session.sql(call).fetchall()) == len(now)
+        assert session.sql(call).fetchall()
 
 
 def test_with_a_purpose(grown):

@@ -46,8 +46,8 @@ def many_unclear(build):
         f"demographics(clear_labels(clear_labels({G})))",
         "demographics('clear_labels(image_labels(''perceived_gender''))')",
         f"cooccurrence(groups := {G}, population := 'labelled')",
-        f"compare_demographics(groups := {G}, others := clear_labels({G}))",
-        f"compare_demographics(groups := clear_labels({G}), others := {G})",
+        f"compare_demographics(groups := caption_gender, others := clear_labels({G}))",
+        f"compare_demographics(groups := clear_labels({G}), others := caption_gender)",
     ],
 )
 def test_refused_where_few_are_left_out(few_unclear, many_unclear, call):

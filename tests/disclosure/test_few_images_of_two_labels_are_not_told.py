@@ -98,7 +98,7 @@ def of_three(build, folder, ab=0, bc=0, ac=0, abc=0):
         "demographics(closed)",
         "crime_words(closed)",
         "crime_words(closed, unit := 'person')",
-        "compare_demographics(closed, image_labels('perceived_gender'))",
+        "compare_demographics(closed, caption_gender)",
     ],
 )
 def test_so_do_three(build, tmp_path, call, few):

@@ -38,6 +38,7 @@ LAKES = int(os.environ.get("COUNTERBALANCE_LAKES", "1"))
 K = 10
 PURPOSE = "a test of the wall"
 G, R = "image_labels('perceived_gender')", "image_labels('perceived_race')"
+S = "image_labels('scene')"
 TWO = {"label": "'a'", "against": "'b'"}
 SIDES = {"positive": "'a'", "negative": "'b'"}
 SEEDS = {"seeds": "1"}
@@ -55,10 +56,10 @@ CALLS = {
     "casc": {"images": "vectors", "categories": "prompts", "groups": G},
     "cluster_representation": {"clusters": "clusters", "groups": G},
     "compare_attributes": {"attributes": "closed_attributes", "others": "more_attributes"},
-    "compare_crime_words": {"groups": G, "others": R, "other_texts": "captions"},
-    "compare_demographics": {"groups": G, "others": R},
-    "compare_intersections": {"groups": G, "others": "pg", "crossed": R, "others_crossed": "image_labels('scene')"},
-    "compare_sentiment": {"groups": G, "others": R, "other_texts": "captions"},
+    "compare_crime_words": {"groups": G, "others": S, "other_texts": "captions"},
+    "compare_demographics": {"groups": G, "others": S},
+    "compare_intersections": {"groups": G, "others": S, "crossed": R, "others_crossed": S},
+    "compare_sentiment": {"groups": G, "others": S, "other_texts": "captions"},
     "concept_ratio": {"groups": G, "concepts": "category_concepts", **TWO, "min_count": "10"},
     "contrast_balance": {"contrast": "closed_edits", "objects": "found", "show": "'all'"},
     "cooccurrence": {"groups": G, "concepts": "category_concepts"},

@@ -22,7 +22,7 @@ CALLS = {
     "association": f"association(vectors, prompts, {G}, {PAIR})",
     "similarity_bias": f"similarity_bias(vectors, prompts, {G}, {PAIR})",
     "sentiment": f"sentiment({G}, told)",
-    "compare_sentiment": f"compare_sentiment(groups := {G}, texts := told, others := {G}, other_texts := told)",
+    "compare_sentiment": f"compare_sentiment(groups := {G}, texts := told, others := caption_gender, other_texts := captions)",
 }
 """Each is about one or two images alone, by tables and views that anybody may read."""
 WHO = ((1,), (81,), (1, 41), (1, 2), (41,), (1, 81))

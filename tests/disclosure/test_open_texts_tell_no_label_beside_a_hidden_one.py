@@ -15,7 +15,7 @@ TEXTS = {"negative": "a murder and a robbery", "positive": "a wonderful happy da
 CALLS = {
     "sentiment": f"SELECT label, negative, n, texts, images, smallest, mean FROM sentiment({G})",
     "compare_sentiment": "SELECT label, count_a, n_a, images_a, count_b, n_b, images_b, smallest_a, smallest_b, value_a "
-    f"FROM compare_sentiment(groups := {G}, others := {G}, texts := captions, other_texts := captions)",
+    f"FROM compare_sentiment(groups := open, others := {G}, texts := captions, other_texts := captions)",
     "one side lacks a label": "SELECT label, count_a, n_a, images_a, smallest_a, value_a "
     f"FROM compare_sentiment(groups := {G}, others := fewer, texts := captions, other_texts := captions)",
 }
@@ -37,6 +37,9 @@ def made(build, folder, labels, seed):
             "captions": build.captions(caption_id=ids, image_id=ids, text=[TEXTS[kind] for kind in kinds]),
             "labels": build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * 150, value=values),
         }
+    )
+    lake.create_materialized_view(
+        "open", "SELECT image_id, CASE image_id % 2 WHEN 0 THEN 'a' ELSE 'b' END AS label FROM images", "image_id"
     )
     lake.create_materialized_view("fewer", "SELECT image_id, 'b' AS label FROM images", "image_id")
     lake.refresh(executor="inline")

@@ -14,7 +14,7 @@ G, SCENE = "image_labels('perceived_gender')", "image_labels('scene')"
 CALLS = {
     "intersections": f"intersections(groups := {G}, others := {SCENE})",
     "intersections, turned": f"intersections(groups := {SCENE}, others := {G})",
-    "compare_intersections": f"compare_intersections({G}, {G}, {SCENE}, {SCENE})",
+    "compare_intersections": f"compare_intersections({G}, {SCENE}, {SCENE}, {SCENE})",
     "attribute_matrix": "attribute_matrix(attributes, 'look', 'place')",
     "score_distribution": f"score_distribution('hateful', groups := {G})",
     "hate_content_rate": f"hate_content_rate(groups := {G})",
