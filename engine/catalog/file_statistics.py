@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from counterbalance.engine.schema import Table
-    from counterbalance.engine.sql.plan import StoredTable
     from counterbalance.engine.store.location import Location
 
     Passed = Mapping[str, NDArray[np.bool_]]
@@ -200,13 +199,6 @@ def of_table(
         kept = _read(location, stored)
         _known[key] = [kept.get(file) for file, _ in _files(dataset, base)]
     return Tallies(dataset, base, codes, fragments, _known[key])
-
-
-def of(table: StoredTable) -> Tallies | None:
-    """Return what is kept of the files of a stored table whose codes hold; ``None`` where nothing is, or rows are left out."""
-    if not table.codes or table.condition is not None:
-        return None
-    return of_table(table.lake.location, table.name, table.dataset, table.codes)
 
 
 def holding(

@@ -33,6 +33,7 @@ def pin(location: Location, at: str | None) -> Pinned:
     taken = snapshot.take(location, at)
     kept.keep(taken.versions)
     history, codes = definitions.history(location), snapshot.codes(location)
-    snapshot.require_codes(location, {t: v for t, v in taken.versions.items() if t in taken.coded}, codes)
+    untold = taken.coded - {table for table, _ in codes}
+    snapshot.require_codes(location, {t: v for t, v in taken.versions.items() if t in untold}, codes)
     hidden = closed.load(location, taken.versions, taken.moment or begun, history)
     return Pinned(kept, location, taken, codes, definitions.declared(history), hidden)

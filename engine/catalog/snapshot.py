@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import definitions, meta, runs
+from counterbalance.engine.catalog import definitions, file_statistics, meta, runs
 from counterbalance.engine.errors import NotFoundError, RequestError, StorageError, did_you_mean, first_line
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
 from counterbalance.engine.store import digests, lock, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import lance
 
@@ -231,29 +231,22 @@ def require_codes(
     location: Location,
     versions: Mapping[str, int],
     known: Mapping[tuple[str, str], list[str | None]],
-    kept: Callable[[Location, str, lance.LanceDataset], tuple[dict[str, int], list[Any]]] | None = None,
 ) -> None:
-    """Refuse to go on where a table has codes that no dictionary has.
+    """Refuse to go on where a table has codes that no dictionary has: rows are read of files alone whose codes are not kept.
 
     Args:
         location: The lake.
         versions: The tables to look at.
         known: The dictionaries, as ``codes`` returns them.
-        kept: Tells of a table the highest code of each column as it is kept beside its files, and the fragments to read
-            (``file_statistics.highest_codes``): look at each table; else at those only that have no dictionary at all.
 
     Raises:
         StorageError: Rows of ``meta/codes`` are gone.
     """
-    told = {table for table, _ in known}
     for name, version in versions.items():
         base = BASE_TABLES.get(name.rpartition("/")[2])
-        dataset = (
-            None if base is None or (name in told and kept is None) else tables.open_table(location, name, version)
-        )
-        if base is None or dataset is None:
+        if base is None or (dataset := tables.open_table(location, name, version)) is None:
             continue
-        highest, unread = ({}, dataset.get_fragments()) if kept is None else kept(location, name, dataset)
+        highest, unread = file_statistics.highest_codes(location, name, dataset)
         for column in (c for c in base.coded if c + CODE_SUFFIX in dataset.schema.names):
             count = len(known.get((name, column), ()))
             if highest.get(column, -1) >= count or _any_beyond(

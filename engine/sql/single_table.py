@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlglot import exp
 
+from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.sql.parse import visible_ctes
 from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from counterbalance.engine.catalog.file_statistics import Tallies
     from counterbalance.engine.sql.plan import Plan, Relation, StoredTable
 
 _UNFIT: Final = ("joins", "laterals", "windows", "pivots", "sample", "connect", "match", "cluster")
@@ -122,3 +124,10 @@ def are_columns(nodes: list[exp.Expr], table: exp.Table, names: Collection[str])
         for c in nodes
         if isinstance(c, exp.Column)
     )
+
+
+def tallies(table: StoredTable) -> Tallies | None:
+    """Return what is kept of the files of a stored table whose codes hold; ``None`` where nothing is, or rows are left out."""
+    if not table.codes or table.condition is not None:
+        return None
+    return file_statistics.of_table(table.lake.location, table.name, table.dataset, table.codes)

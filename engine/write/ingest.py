@@ -186,7 +186,7 @@ class _Ingest:
         self._physical = snapshot.newest(location)
         self._visible = self._seen()
         self._codes = snapshot.codes(location)
-        snapshot.require_codes(location, self._physical, self._codes, file_statistics.highest_codes)
+        snapshot.require_codes(location, self._physical, self._codes)
         self._sensitive = self._kept_apart(sensitive)
         coder = Coder(location)
         coded = self._coded_at_start()

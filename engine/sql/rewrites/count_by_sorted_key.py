@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
-from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.schema import IMAGES
 from counterbalance.engine.search.by_image import ByImage
 from counterbalance.engine.sql import dictionary_predicates, single_table
@@ -44,7 +43,7 @@ def count_by_image(plan: Plan) -> Plan:
     for select, table, relation in single_table.over_stored(plan, tree):
         if not _is_by_image(select):
             continue
-        known = None if relation.table is None else file_statistics.of(relation.table)
+        known = None if relation.table is None else single_table.tallies(relation.table)
         if known is None or not known.rises:
             continue
         columns = single_table.columns(relation.tables)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.catalog.file_statistics import ROWS
 from counterbalance.engine.sql import single_table
 from counterbalance.engine.sql.plan import Later
@@ -50,7 +49,7 @@ def count_by_tally(plan: Plan) -> Plan:
 
 def _tally(relation: Relation) -> Relation | None:
     """Return what stands for a relation where only the values of its coded columns are counted, if anything does."""
-    known = [file_statistics.of(table) for table in relation.tables]
+    known = [single_table.tallies(table) for table in relation.tables]
     fitting = [own for own in known if own is not None and own.fits]
     if not fitting or len(fitting) < len(known) or any(own.schema != fitting[0].schema for own in fitting):
         return None
