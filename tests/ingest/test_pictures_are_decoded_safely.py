@@ -41,9 +41,12 @@ def test_of_an_animation_the_first_frame_is_taken():
     assert np.asarray(decode(image_bytes(frames[0], "GIF", save_all=True, append_images=frames[1:]))).max() == 0
 
 
-def test_a_large_jpeg_may_come_smaller():
+@pytest.mark.parametrize(
+    ("side", "size"), [(150, (150, 200)), (200, (150, 200)), (201, (300, 400)), (2000, (600, 800))]
+)
+def test_a_large_jpeg_may_come_smaller(side, size):
     large = image_bytes(Image.fromarray(np.zeros((800, 600, 3), np.uint8)), "JPEG")
-    assert decode(large, side=150).size == (150, 200)
+    assert decode(large, side=side).size == size
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
