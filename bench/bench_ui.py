@@ -2,8 +2,8 @@
 
     python bench/bench_ui.py [IMAGES …]
 
-Makes a synthetic lake of so many images (10,000 and 1,000,000 without arguments), each with a caption and a label, and 600
-more with a picture; serves it from a process of its own, and asks as a browser does. Pages have no peer; beside the first
+Makes a synthetic lake of so many images (10,000 and 1,000,000 without arguments), each with a caption and a label, and 180
+more of each of two sizes with a picture; serves it from a process of its own, and asks as a browser does. Pages have no peer; beside the first
 screen stands how long DuckDB takes for the counts on it, once the lake is open. Prints Markdown; seconds are of one request
 where ``times`` is 1, and else the median and the slowest of so many.
 """
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SIZES = (10_000, 1_000_000)
-PICTURES = 600
 PAGE = 60
+PICTURES = 3 * PAGE
+SHAPES = ((640, 480), (4000, 3000))
 PEOPLE = 10
 EACH = 20
 
@@ -66,20 +67,23 @@ class Pages:
 
 
 def pictures() -> Iterator[bytes]:
-    """Yield photographs of a kind: noise of many colours, 640 by 480."""
+    """Yield photographs of a kind, noise of many colours: of each size three times the same 60."""
     draw = np.random.default_rng(0)
-    for _ in range(PICTURES):
-        made = io.BytesIO()
-        small = Image.fromarray(draw.integers(0, 255, (30, 40, 3), np.uint8))
-        small.resize((640, 480)).save(made, "JPEG", quality=85)
-        yield made.getvalue()
+    for shape in SHAPES:
+        page = []
+        for _ in range(PAGE):
+            made = io.BytesIO()
+            small = Image.fromarray(draw.integers(0, 255, (30, 40, 3), np.uint8))
+            small.resize(shape).save(made, "JPEG", quality=85)
+            page.append(made.getvalue())
+        yield from page * (PICTURES // PAGE)
 
 
 def make(lake: Path, images: int) -> None:
     """Make the lake."""
     made = cb.connect(lake)
     bench_growth.ingest(made, images)
-    ids = np.arange(images, images + PICTURES)
+    ids = np.arange(images, images + PICTURES * len(SHAPES))
     made.ingest(
         {"images": pa.table({"image_id": ids, "key": pa.array(ids).cast(pa.string()), "image": list(pictures())})}
     )
@@ -110,19 +114,29 @@ def asked(pages: Pages, lake: Path, images: int) -> Iterator[dict[str, Any]]:
     )
     yield row("Browse, narrowed to a word", [timed(lambda: pages.get("/lakes/LAKE/browse?words=thief"))])
 
-    def page_of_pictures(first: int) -> None:
-        with ThreadPoolExecutor(6) as six:  # as many connections as browsers open
-            ids = range(first, first + PAGE)
-            list(six.map(lambda i: pages.get(f"/api/lakes/LAKE/images/{i}/picture?side=320"), ids))
+    pictured = f"/api/lakes/LAKE/images?least.images.image_id={images}&offset="
+    pages.get(f"{pictured}{PICTURES * len(SHAPES)}")  # the selection is made, and no picture of it
 
-    yield row(
-        f"{PAGE} pictures, new",
-        [timed(lambda f=f: page_of_pictures(f)) for f in range(images, images + 3 * PAGE, PAGE)],
-    )
-    yield row(
-        f"{PAGE} pictures, kept",
-        [timed(lambda f=f: page_of_pictures(f)) for f in range(images, images + 3 * PAGE, PAGE)],
-    )
+    def page_of_pictures(offset: int) -> tuple[float, float]:
+        """Return seconds until the first picture of a further page, and until its last."""
+        started = time.perf_counter()
+
+        def one(image: int) -> float:
+            pages.get(f"/api/lakes/LAKE/images/{image}/picture?side=320")
+            return time.perf_counter() - started
+
+        pages.get(f"{pictured}{offset}")
+        with ThreadPoolExecutor(6) as six:  # as many connections as browsers open
+            ends = list(six.map(one, range(images + offset, images + offset + PAGE)))
+        return min(ends), max(ends)
+
+    for number, (width, height) in enumerate(SHAPES):
+        offsets = [PICTURES * number + o for o in range(0, PICTURES, PAGE)]
+        for state in ("new", "kept"):
+            what = f"{PAGE} pictures of {width:,} by {height:,}, {state}"
+            found = [page_of_pictures(o) for o in offsets]
+            for part, ends in zip((", the first", ""), zip(*found, strict=True), strict=True):
+                yield row(what + part, list(ends))
     audit = {"parameters": {"groups": "image_labels('scene')"}}
     yield row("demographics, its rows", [timed(lambda: pages.get("/api/lakes/LAKE/audits/demographics", audit))])
 
