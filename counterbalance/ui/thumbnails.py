@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import os
 import re
 import secrets
 from collections import OrderedDict
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +24,7 @@ from counterbalance.report import pictures
 from counterbalance.ui.kept import Kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -138,28 +140,39 @@ class Thumbnails:
 
     async def _make(self, request: Request, shape: Shape) -> None:
         await asyncio.sleep(_GATHER)
-        futures = self._waiting.pop(shape)
+        futures, loop = self._waiting.pop(shape), asyncio.get_running_loop()
+
+        def told(image: int, known: Known | None, data: bytes | None) -> None:
+            self._known[shape.root, shape.versions, image] = known
+            futures[image].set_result(data)
+
+        def tell(image: int, known: Known | None, data: bytes | None) -> None:
+            loop.call_soon_threadsafe(told, image, known, data)
+
         try:
-            work = partial(self._work, shape=shape, images=list(futures))
-            known, made = await request.app.state.place.ask(request, work, watched=False)
+            work = partial(self._work, shape=shape, images=list(futures), tell=tell)
+            await request.app.state.place.ask(request, work, watched=False)
         except Exception as error:  # noqa: BLE001 - whoever waits is told
             for future in futures.values():
-                future.set_exception(error)
-                future.exception()  # it is no news where nobody waits any more
-        else:
-            for image, future in futures.items():
-                self._known[shape.root, shape.versions, image] = known.get(image)
-                future.set_result(made.get(image))
+                if not future.done():
+                    future.set_exception(error)
+                    future.exception()  # it is no news where nobody waits any more
+        finally:
             while len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
-        finally:
             for image in futures:
                 del self._making[shape, image]
 
     def _work(
-        self, lake: Lake, session: Session, *, shape: Shape, images: Sequence[int]
-    ) -> tuple[dict[int, Known], dict[int, bytes]]:
-        """Return what some images are, and their thumbnails."""
+        self,
+        lake: Lake,
+        session: Session,
+        *,
+        shape: Shape,
+        images: Sequence[int],
+        tell: Callable[[int, Known | None, bytes | None], object],
+    ) -> None:
+        """Tell of each image what it is, and its thumbnail, as soon as that is made: on all cores, for Pillow leaves Python's lock."""
         kept = self._of(lake.location.root)
         self._sweep(session, kept)
         rows = {
@@ -172,24 +185,29 @@ class Thumbnails:
             .to_pylist()
         }
         known = {i: Known(_digest(row, session.pinned, blur=shape.blur), row["is_safe"]) for i, row in rows.items()}
-        made = {}
-        for image, fact in known.items():
-            data = kept.read(image, fact.name(shape.side, blur=shape.blur))
-            if data is not None:
-                made[image] = data
-        missing = [i for i in known if i not in made]
-        stored = pictures.stored_bytes(lake, session, missing) if missing else {}
-        boxes = pictures.boxes_of(session, missing) if missing and shape.blur else {}
-        for image in missing:
-            row = rows[image]
+        missing = []
+        for image in images:
+            fact = known.get(image)
+            data = None if fact is None else kept.read(image, fact.name(shape.side, blur=shape.blur))
+            if fact is None or data is not None:
+                tell(image, fact, data)
+            else:
+                missing.append(image)
+        if not missing:
+            return
+        stored = pictures.stored_bytes(lake, session, missing)
+        boxes = pictures.boxes_of(session, missing) if shape.blur else {}
+
+        def make(image: int) -> None:
+            row, fact = rows[image], known[image]
             frames = pictures.frames_of(boxes.get(image, []), row["width"], row["height"]) if shape.blur else None
             data = jpeg(stored.get(image), shape.side, frames)
-            if data is None:
-                known[image] = Known(known[image].digest, known[image].is_safe, is_broken=True)
-            else:
-                made[image] = data
-                kept.write(image, known[image].name(shape.side, blur=shape.blur), data)
-        return known, made
+            if data is not None:
+                kept.write(image, fact.name(shape.side, blur=shape.blur), data)
+            tell(image, replace(fact, is_broken=data is None), data)
+
+        with ThreadPoolExecutor(os.cpu_count(), "counterbalance-pictures") as pool:
+            list(pool.map(make, missing))  # what one raises is raised here
 
     def _sweep(self, session: Session, kept: Kept) -> None:
         """Remove thumbnails of images that are no more, once a version."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,3 +80,21 @@ def pictured(build: Any, picture: Callable[..., bytes]) -> Callable[..., Lake]:
         return made
 
     return lake
+
+
+@pytest.fixture
+def request_of() -> Callable[[Lake], Any]:
+    """Return what stands for a request of a lake's page, as far as thumbnails look at it."""
+
+    def made(lake: Lake) -> Any:
+        async def ask(_: Any, work: Callable[..., Any], **__: Any) -> Any:
+            def run() -> Any:
+                with lake.session() as session:
+                    return work(lake, session)
+
+            return await asyncio.to_thread(run)
+
+        place = SimpleNamespace(lake=lambda _: lake, ask=ask)
+        return SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(place=place)))
+
+    return made

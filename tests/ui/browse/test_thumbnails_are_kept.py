@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import stat
-from types import SimpleNamespace
 
 import counterbalance as cb
 from counterbalance.__main__ import main
@@ -76,21 +75,13 @@ def test_a_command_that_deletes_images_removes_them(serve, pictured, picture, tm
     assert capsys.readouterr().err.count("error") == 0
 
 
-def test_many_are_read_together(pictured, picture, monkeypatch):
+def test_many_are_read_together(pictured, picture, request_of, monkeypatch):
     lake = pictured(*map(picture, range(5)))
     reads = []
     real = thumbnails.pictures.stored_bytes
     monkeypatch.setattr(thumbnails.pictures, "stored_bytes", lambda *a: reads.append(sorted(a[2])) or real(*a))
 
-    async def ask(request, work, apart=False, watched=True):
-        def run():
-            with lake.session() as session:
-                return work(lake, session)
-
-        return await asyncio.to_thread(run)
-
-    place = SimpleNamespace(lake=lambda request: lake, ask=ask)
-    request = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(place=place)))
+    request = request_of(lake)
 
     async def five():
         made = thumbnails.Thumbnails()
