@@ -13,8 +13,6 @@ from counterbalance.ui import graph
 from counterbalance.ui.answers import as_json, body_of, page
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -33,6 +31,8 @@ FROM meta.errors WHERE column_name IS NOT NULL ORDER BY at DESC, error_id LIMIT 
 _REFUSED: Final = """\
 SELECT source, table_name, code, count(*) AS items, min(message) AS message FROM meta.errors WHERE column_name IS NULL
 GROUP BY source, table_name, code ORDER BY items DESC, source, table_name, code LIMIT $most"""
+_READS: Final = "SELECT target, relation, concat_ws('.', relation, column_name) FROM meta.lineage ORDER BY ALL"
+"""What each thing is made of, next to it."""
 _RUNS: Final = """\
 SELECT at, kind, target, state, mode, written, updated, rejected, seconds FROM meta.runs ORDER BY at DESC LIMIT $most"""
 
@@ -75,7 +75,10 @@ async def state(request: Request) -> Response:
         declared = lake.status(sensitive=session.purpose).to_pylist()
         shown = declared[:_DRAWN]
         known = {row["target"] for row in declared}
-        reads = {row["target"]: _reads(lake, row["target"], known) for row in shown}
+        reads: dict[str, list[str]] = {row["target"]: [] for row in shown}
+        for target, relation, name in session.sql(_READS).fetchall():
+            if target in reads:
+                reads[target].append(name if name in known else relation)
         kinds, states = ({row["target"]: row[of] for row in shown} for of in ("kind", "state"))
         ask = {name: session.sql(text, most=_ROWS).to_arrow().to_pylist() for name, text in _ASKED.items()}
         accesses = lake.accesses(sensitive=session.purpose).to_pylist()[-_ROWS:] if session.purpose else []
@@ -92,12 +95,6 @@ async def state(request: Request) -> Response:
 
 
 _ASKED: Final = {"failed": _FAILED, "refused": _REFUSED, "runs": _RUNS}
-
-
-def _reads(lake: Lake, target: str, known: Collection[str]) -> list[str]:
-    """Return what something is made of, next to it: columns that are declared, and tables."""
-    rows = [r for r in lake.lineage(target).to_pylist() if r["direction"] == "upstream" and r["depth"] == 1]
-    return [name if (name := r["name"]) in known else r["relation"] or name for r in rows]
 
 
 async def refresh(request: Request) -> Response:
