@@ -11,7 +11,7 @@ from starlette.routing import Route
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.report import pictures
 from counterbalance.report.svg import plain
-from counterbalance.ui import facets, selection
+from counterbalance.ui import compare, facets, selection
 from counterbalance.ui.answers import as_json, page
 from counterbalance.ui.selection import Filters
 from counterbalance.ui.thumbnails import number
@@ -54,10 +54,11 @@ async def browse(request: Request) -> Response:
             "most": total >= selection.MOST,
             "notes": found.notes,
             "sql": found.sql,
+            "tags": compare.tags(session),
             "has_vectors": selection.vector_column(found.columns) is not None,
         }
 
-    found = await request.app.state.place.ask(request, work, apart=bool(filters.sql))
+    found = await request.app.state.place.ask(request, work, **filters.session)
     answer = page(
         request,
         "browse",
@@ -85,7 +86,7 @@ async def images(request: Request) -> Response:
         shown = total if total < selection.MOST else "many"
         return {"images": _tiles(session, found.page(offset, limit)), "offset": offset, "total": shown}
 
-    found = await request.app.state.place.ask(request, work, apart=bool(filters.sql))
+    found = await request.app.state.place.ask(request, work, **filters.session)
     return _then_pictures(request, as_json(found), found["images"], filters)
 
 
@@ -121,7 +122,7 @@ async def image(request: Request) -> Response:
             "after": after,
         }
 
-    found = await request.app.state.place.ask(request, work, apart=bool(filters.sql))
+    found = await request.app.state.place.ask(request, work, **filters.session)
     at = 0 if found["place"] is None else found["place"] // PAGE * PAGE
     answer = page(
         request,

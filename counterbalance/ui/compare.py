@@ -65,13 +65,17 @@ async def compare(request: Request) -> Response:
     return page(request, "compare", status=status_of(shown["error"]) if shown["error"] else 200, **shown)
 
 
+def tags(session: Session) -> list[str]:
+    """Return the newest tags of a lake, which a form offers."""
+    return [name for (name,) in session.sql("SELECT name FROM meta.tags ORDER BY at DESC LIMIT 100").fetchall()]
+
+
 def _choices(session: Session) -> dict[str, Any]:
-    tags = [name for (name,) in session.sql("SELECT name FROM meta.tags ORDER BY at DESC LIMIT 100").fetchall()]
     attributes = sorted(
         {a for (a,) in session.sql("SELECT DISTINCT attribute FROM labels").fetchall()} | session.sensitive_attributes()
     )
     views = ["caption_gender", *(f"image_labels({as_text(a)})" for a in attributes)]
-    return {"tags": tags, "relations": views}
+    return {"tags": tags(session), "relations": views}
 
 
 def _compared(session: Session, groups: Sequence[str], *, is_same: bool) -> dict[str, Any]:

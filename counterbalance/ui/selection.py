@@ -90,6 +90,7 @@ class Filters:
         similar: Only images near to that one, the nearest first.
         sql: Somebody's own query, whose ``image_id`` are the images, in its order.
         sort: One of ``SORTS``, where neither of these gives an order.
+        at: Tag or moment at which the lake is read; now without one.
         unsafe: Also images that their source does not call safe.
         blur: Blur heads in pictures.
     """
@@ -104,6 +105,7 @@ class Filters:
     similar: int | None = None
     sql: str = ""
     sort: str = "image_id"
+    at: str = ""
     unsafe: bool = False
     blur: bool = False
 
@@ -118,7 +120,7 @@ class Filters:
         bounds: dict[str, Any] = {"least": {}, "most": {}}
         plain: dict[str, Any] = {}
         for name, given in asked:
-            value = given.strip() if name in {"words", "sql"} else given
+            value = given.strip() if name in {"words", "sql", "at"} else given
             bound, _, column = name.partition(".")
             if not value or not (name in lists or name in _PLAIN or (bound in bounds and column)):
                 continue
@@ -139,11 +141,16 @@ class Filters:
         """Return the part of an address that asks for this, and for what is given beside it."""
         parts: list[tuple[str, Any]] = [(name, v) for name in _LISTS for v in getattr(self, name)]
         parts += [(f"{bound}.{c}", written(v)) for bound in ("least", "most") for c, v in getattr(self, bound).items()]
-        parts += [(n, v) for n in ("words", "sql") if (v := getattr(self, n))]
+        parts += [(n, v) for n in ("words", "sql", "at") if (v := getattr(self, n))]
         parts += [("similar", self.similar)] if self.similar is not None else []
         parts += [("sort", self.sort)] if self.sort != "image_id" else []
         parts += [(n, "1") for n in ("unsafe", "blur") if getattr(self, n)]
         return urlencode(parts + list(more.items()))
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """Return how a session is opened for this: see ``Workplace.ask``."""
+        return {"apart": bool(self.sql), "at": self.at or None}
 
     @property
     def terms(self) -> list[str]:
@@ -234,6 +241,7 @@ def _id(value: str) -> int:
 _PLAIN: Final[dict[str, Callable[[str], Any]]] = {
     "words": str,
     "sql": str,
+    "at": str,
     "sort": str,
     "similar": _id,
     "unsafe": lambda value: value == "1",
@@ -309,10 +317,10 @@ def check_open(filters: Filters, session: Session) -> None:
             )
 
 
-def open_columns(lake: Lake, session: Session) -> Columns:
-    """Return columns that a session without a purpose sees, of the tables that images are filtered by."""
+def open_columns(lake: Lake, session: Session, at: str | None = None) -> Columns:
+    """Return columns that a session without a purpose sees, now or at a tag or moment, of the tables that images are filtered by."""
     if session.sensitive:
-        with lake.session() as other:
+        with lake.session(at=at) as other:
             return open_columns(lake, other)
     found = {r.name: dict(r.columns) for r in session.relations() if r.schema is None and r.name in TABLES}
     return {table: found.get(table, {}) for table in TABLES}
@@ -379,7 +387,7 @@ class Selections:
         check_open(filters, session)
         if filters.sql:
             _check_own(session, filters.sql)
-        columns = open_columns(lake, session)
+        columns = open_columns(lake, session, filters.at or None)
         sql = filters.query(columns)
         result = session.sql(sql, max_rows=MOST)
         ids = result.to_arrow()["image_id"].to_numpy()

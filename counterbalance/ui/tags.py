@@ -48,7 +48,7 @@ async def tag(request: Request) -> Response:
         verdicts.keep(lake, pa.array(ids, pa.int64()), f"tag/{name}", value, annotator)
         return {"tag": name, "value": value, "annotator": annotator, "images": len(ids)}
 
-    return as_json(await place.ask(request, work, apart=bool(filters.sql), watched=False))
+    return as_json(await place.ask(request, work, **filters.session, watched=False))
 
 
 def _asked(body: Any) -> tuple[str, str]:
