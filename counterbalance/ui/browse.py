@@ -219,13 +219,14 @@ def _boxes(session: Session, row: dict[str, Any]) -> dict[str, Any]:
 def _captions(session: Session, image_id: int, terms: Sequence[str]) -> list[dict[str, Any]]:
     """Return the captions of an image in parts, of which those that are looked for are marked."""
     rows = session.sql(
-        "SELECT text, origin, similarity FROM captions WHERE image_id = $id AND text IS NOT NULL "
-        f"ORDER BY caption_id LIMIT {_ROWS}",
+        "SELECT text, origin, similarity FROM captions WHERE image_id = $id "
+        f"ORDER BY text IS NULL, caption_id LIMIT {_ROWS}",  # a condition on the text would read those of all images
         id=image_id,
     ).fetchall()
     return [
         {"parts": marked(_shown(text), terms), "origin": _shown(origin, 80) if origin else "", "similarity": similarity}
         for text, origin, similarity in rows
+        if text is not None
     ]
 
 
