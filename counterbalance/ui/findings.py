@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.routing import Route
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 
 async def findings(request: Request) -> Response:
-    """Answer the surest differences with their q, and what audits lack, as a default session sees both."""
+    """Answer the surest differences with their q, and what audits lack, as a default session sees both.
+
+    Of a large lake that takes minutes: it goes on when nobody waits any more, and all who ask meanwhile wait for the same.
+    """
     place: Workplace = request.app.state.place
     name = request.path_params["lake"]
 
@@ -32,7 +36,10 @@ async def findings(request: Request) -> Response:
             known = place.found[name] = (versions, _found(lake, session))
         return known[1]
 
-    return as_json(await place.ask(request, work, sensitive=None))
+    if name not in place.finding:
+        task = place.finding[name] = asyncio.ensure_future(place.ask(request, work, watched=False, sensitive=None))
+        task.add_done_callback(lambda _: place.finding.pop(name))
+    return as_json(await asyncio.shield(place.finding[name]))
 
 
 def _found(lake: Lake, session: Session) -> dict[str, Any]:

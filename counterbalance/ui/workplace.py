@@ -43,6 +43,7 @@ class Workplace:
         purposes: By browser, why it reads closed labels; without one it sees what a default session sees.
         running: By browser and its own name for a query, whose it is.
         found: By lake, what stood out in it, and at which versions.
+        finding: By lake, the counting of it that runs.
         refreshing: By lake, the refresh that a page has started.
     """
 
@@ -52,6 +53,7 @@ class Workplace:
     purposes: dict[str, str] = field(default_factory=dict)
     running: dict[tuple[str, str], Session] = field(default_factory=dict)
     found: dict[str, tuple[Mapping[str, int], dict[str, Any]]] = field(default_factory=dict)
+    finding: dict[str, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
     refreshing: dict[str, Any] = field(default_factory=dict)
     _open: set[Session] = field(default_factory=set)
     _ends: threading.Event = field(default_factory=threading.Event)
