@@ -107,8 +107,7 @@ def _counted(session: Session, selection: Selection) -> Any:
     closed = session.sensitive_attributes()
     told = session.sql(
         "SELECT attribute, value, count(DISTINCT image_id) AS n FROM labels WHERE image_id IN (SELECT image_id FROM chosen) "
-        "AND (score IS NULL OR score >= 0.5) AND attribute IS NOT NULL AND value IS NOT NULL "
-        f"AND length(attribute) + length(value) < {_LENGTH} GROUP BY attribute, value "
+        f"AND (score IS NULL OR score >= 0.5) GROUP BY attribute, value HAVING length(attribute) + length(value) < {_LENGTH} "
         f"QUALIFY row_number() OVER (PARTITION BY attribute ORDER BY n DESC, value) <= {_TOP} ORDER BY attribute, n DESC, value",
         chosen=chosen,
     ).fetchall()
