@@ -47,7 +47,8 @@ class Cells:
         overlap: Cells may have units in common: where they add up to more than ``of``, none follows from it.
         below: Counts from here on are shown, also where ``min_count``, which asks for more of a total, is larger.
         by: Columns that tell cells of one margin apart: siblings that add up to a total.
-        within: Columns whose values tell margins apart.
+        within: Columns whose values tell margins apart. Without ``by`` rows are no siblings, but what one of closed labels hides may be
+            what others add up to: it is hidden in all of a table, or in none.
         totals: Levels that are sums of others.
         measures: Columns that are computed from the count and tell it.
         whole: Columns that are computed from a whole table: they are set to NULL in all of its rows where any is hidden.

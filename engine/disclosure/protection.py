@@ -224,6 +224,8 @@ class _Hidden:
                 if closed:
                     hidden = self.blank[cell.count] | (found != SHOWN)
                     others = others_beside(rows, cell, hidden)
+                    if not cell.by and cell.within:
+                        others |= tables_with(rows, cell.within, hidden & ~self.told)
                     if min_count == MIN_COUNT:
                         others |= beside_hidden(rows, cell, hidden & ~self.told)
                     found = np.where(others & (found == SHOWN), np.int8(COMPLEMENTARY), found)

@@ -135,11 +135,13 @@ measures = ["predicted"]
 count = "right_n"
 of = "predicted_n"
 out_of = "actual_n"
+within = ["level", "direction"]
 measures = ["low", "high", "neither_n"]
 tests = ["p", "q"]
 
 [[cells]]
 count = "neither_n"
+within = ["level", "direction"]
 measures = ["low", "high", "right_n"]
 tests = ["p", "q"]
 

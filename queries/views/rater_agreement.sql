@@ -102,18 +102,7 @@ answered AS (
 alike AS (
   SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE len(members) > 1 GROUP BY members
   UNION ALL
-  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE len(members) > 2 GROUP BY members, pattern
-  UNION ALL
-  -- where they did not answer the same targets, what one said in two pairs differs by those that only one of both pairs has
-  SELECT members, images
-  FROM (
-    SELECT a.members, count(DISTINCT a.image_id) AS images, min(a.members) OVER () < max(a.members) OVER () AS is_part
-    FROM answered AS a
-    JOIN ratings AS g ON g.image_id = a.image_id AND g.detection_id = a.detection_id
-    WHERE len(a.members) > 1
-    GROUP BY a.members, g.annotator, g.value
-  ) AS s
-  WHERE is_part
+  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE len(members) > 1 GROUP BY members, pattern
 ),
 few AS (
   SELECT a.annotator, min(a.images) AS few

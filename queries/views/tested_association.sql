@@ -39,6 +39,12 @@ about = "so many divisions are all taken, or drawn where there are more"
 type = "integer"
 default = 0
 about = "of the draws"
+
+[params.min_count]
+type = "integer"
+default = 1
+min = 0
+about = "fewer vectors of a label are not tested: how long that takes would tell how many they are"
 ---*/
 WITH pairs AS (
   SELECT t.source, t.embedding AS of_x, o.embedding AS of_y
@@ -73,7 +79,7 @@ tested AS (
   SELECT
     *,
     association_test(
-      CASE WHEN least(n_x, n_y, n_a, n_b) > 0 THEN of_x END, of_y, of_a, of_b, paired, permutations := $permutations,
+      CASE WHEN least(n_x, n_y, n_a, n_b) >= greatest($min_count, 1) THEN of_x END, of_y, of_a, of_b, paired, permutations := $permutations,
       seed := $seed
     ) AS test
   FROM of_targets

@@ -80,3 +80,18 @@ def test_pairs_are_told_where_one_has_not_seen_many(build, unseen):
 def test_few_of_a_label_that_one_has_not_seen_are_not(build, unseen):
     """10 and 18 images in all, 5 and 9 of each label: what two pairs count of it would differ by these."""
     assert said_by(build, unseen) == set()
+
+
+def test_what_two_of_three_say_of_few_does_not_follow_from_a_kappa(build):
+    """Of 60 images the third has not seen, the others differ in six: all three kappas and the pairs' sums are equations for these."""
+    seen = [("fff", 60), ("mmm", 60), ("ffm", 20), ("mmf", 20), ("fmf", 20), ("mfm", 20), ("fmm", 20), ("mff", 20)]
+    unseen = [("ff", 30), ("mm", 24), ("fm", 1), ("mf", 5)]
+    said = [pattern for pattern, count in seen + unseen for _ in range(count)]
+    rows = [(i, a, v) for i, pattern in enumerate(said) for a, v in zip("abc", pattern, strict=False)]
+    lake = cb.connect(f"memory://two-of-three-{os.getpid()}")
+    columns = {"label_id": range(len(rows)), "image_id": [i for i, *_ in rows], "value": [v for *_, v in rows]}
+    columns |= {"annotator": [a for _, a, _ in rows], "attribute": ["perceived_gender"] * len(rows)}
+    tables = {"images": build.images(image_id=[*range(len(said))])}
+    lake.ingest(tables | {"labels": build.labels(**{k: [*v] for k, v in columns.items()})})
+    found = lake.sql("SELECT metric, annotator FROM agreement('perceived_gender') WHERE value IS NOT NULL")
+    assert found.fetchall() == [("annotator", "c")]  # of what all three have seen
