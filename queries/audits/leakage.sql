@@ -112,12 +112,11 @@ WITH unused AS (
   FROM group_sizes(groups, $min_count)
   WHERE label IN ($label, $against)
 ),
--- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 members AS (
   SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
   LEFT JOIN sources AS o ON o.image_id = g.image_id
-  WHERE g.label IN ($label, $against) AND NOT (SELECT suppressed FROM unused)
+  WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
 ),
@@ -153,6 +152,7 @@ lists AS MATERIALIZED (
   WHERE image_id IN (SELECT image_id FROM shared)
   GROUP BY side
 ),
+-- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 runs AS MATERIALIZED (
   SELECT
     side,
@@ -163,6 +163,7 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM lists
+  JOIN unused AS u ON NOT u.suppressed
 ),
 scored AS (
   SELECT side, run.seed AS seed, run.n_train AS n_train, run.n_test AS n_test, run.note AS note, 'accuracy' AS definition,

@@ -134,12 +134,11 @@ WITH unused AS (
   FROM group_sizes(groups, $min_count)
   WHERE label IN ($label, $against)
 ),
--- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 members AS (
   SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
   LEFT JOIN sources AS o ON o.image_id = g.image_id
-  WHERE g.label IN ($label, $against) AND NOT (SELECT suppressed FROM unused)
+  WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
 ),
@@ -188,6 +187,7 @@ lists AS (
   GROUP BY metric, place
   HAVING least(count(CASE WHEN label = $label THEN 1 END), count(CASE WHEN label = $against THEN 1 END)) >= $min_count
 ),
+-- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 runs AS MATERIALIZED (
   SELECT
     l.metric,
@@ -200,6 +200,7 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM lists AS l
+  JOIN unused AS u ON NOT u.suppressed
   CROSS JOIN known AS k
   CROSS JOIN terms AS t
 ),

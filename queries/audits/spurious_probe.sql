@@ -129,12 +129,11 @@ WITH unused AS (
   FROM group_sizes(groups, $min_count)
   WHERE label IN ($label, $against)
 ),
--- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 members AS (
   SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
   LEFT JOIN sources AS o ON o.image_id = g.image_id
-  WHERE g.label IN ($label, $against) AND NOT (SELECT suppressed FROM unused)
+  WHERE g.label IN ($label, $against)
     AND (
       g.image_id IN (SELECT image_id FROM texts WHERE text IS NOT NULL)
       OR (SELECT count(*) FROM texts WHERE text IS NOT NULL) = 0
@@ -186,6 +185,7 @@ whole AS MATERIALIZED (
   JOIN control AS v ON v.image_id = m.image_id
   WHERE v.embedding IS NOT NULL
 ),
+-- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 runs AS MATERIALIZED (
   SELECT
     'texts' AS features,
@@ -196,6 +196,7 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM said AS s
+  JOIN unused AS u ON NOT u.suppressed
   CROSS JOIN terms AS t
   UNION ALL
   SELECT
@@ -207,6 +208,7 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM seen AS s
+  JOIN unused AS u ON NOT u.suppressed
   UNION ALL
   SELECT
     'control' AS features,
@@ -217,6 +219,7 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM whole AS s
+  JOIN unused AS u ON NOT u.suppressed
 ),
 scored AS (
   SELECT

@@ -14,7 +14,7 @@ CALLS = {
     "hate_content_rate": f"hate_content_rate(groups := {G})",
     "score_distribution": f"score_distribution('hateful', groups := {G})",
     "intersections": f"intersections({G}, image_labels('scene', annotator := 'z'))",
-    "compare_intersections": f"compare_intersections({G}, {G}, image_labels('scene', annotator := 'z'), image_labels('scene', annotator := 'z'))",
+    "compare_intersections": f"compare_intersections({G}, image_labels('scene', annotator := 'z'), image_labels('scene', annotator := 'z'), image_labels('scene', annotator := 'z'))",
     "harmful_zero_shot": f"harmful_zero_shot(predicted, {G})",
     "detection_recall": f"detection_recall(boxes, boxes, {G})",
     "crime_words": f"crime_words({G})",
