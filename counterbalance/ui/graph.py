@@ -26,12 +26,14 @@ class Node:
         kind: ``table``, or what is declared: a class of the style sheet.
         reads: Names of what it is made of.
         state: ``fresh``, ``stale`` …; a class of the style sheet, too.
+        version: Of a table or view, where it is told.
     """
 
     name: str
     kind: str
     reads: Sequence[str] = ()
     state: str = "fresh"
+    version: int | None = None
 
 
 def steps(nodes: Sequence[Node]) -> dict[str, int]:
@@ -88,37 +90,47 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> Markup:
 def _box(node: Node, place: tuple[int, int]) -> Markup:
     shown = node.name if len(node.name) <= _LETTERS else node.name[: _LETTERS - 1] + "…"
     return Markup(
-        '<g class="node {} {}"><title>{}: {}, {}</title><rect x="{}" y="{}" width="{}" height="{}" rx="6"/>'
-        '<text x="{}" y="{}">{}</text></g>'
+        '<g class="node {} {}"><title>{}: {}, {}{}</title><rect x="{}" y="{}" width="{}" height="{}" rx="6"/>'
+        '<text x="{}" y="{}">{}</text><text class="version" x="{}" y="{}">{}</text></g>'
     ).format(
         node.kind,
         node.state,
         node.name,
         node.kind,
         node.state,
+        "" if node.version is None else f", version {node.version}",
         *place,
         _WIDTH,
         _HEIGHT,
         place[0] + 10,
         place[1] + 20,
         escape(shown),
+        place[0] + _WIDTH - 8,
+        place[1] + 20,
+        "" if node.version is None else f"v{node.version}",
     )
 
 
-def of(reads: Mapping[str, Sequence[str]], kinds: Mapping[str, str], states: Mapping[str, str]) -> list[Node]:
+def of(
+    reads: Mapping[str, Sequence[str]],
+    kinds: Mapping[str, str],
+    states: Mapping[str, str],
+    versions: Mapping[str, int | None],
+) -> list[Node]:
     """Return nodes of things that are declared, and of the tables that they read.
 
     Args:
         reads: Names of what each is made of.
         kinds: Kind of each that is declared.
         states: State of each that is declared.
+        versions: Those of tables and views; ``None`` where it is not told.
     """
     tables = dict.fromkeys(r for read in reads.values() for r in read if r not in kinds)
-    plain = [Node(name, "table") for name in tables]
+    plain = [Node(name, "table", version=versions.get(name)) for name in tables]
     return [
         *plain,
         *(
-            Node(name, kinds[name].split()[-1], tuple(dict.fromkeys(read)), states[name])
+            Node(name, kinds[name].split()[-1], tuple(dict.fromkeys(read)), states[name], versions.get(name))
             for name, read in reads.items()
         ),
     ]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.session import Session
     from counterbalance.ui.workplace import Workplace
 
+CLOSED: Final = "sensitive/"
+"""Before the names of tables of closed labels, in lineage."""
 _DRAWN: Final = 60
 _ROWS: Final = 200
 _FAILED: Final = """\
@@ -78,11 +80,12 @@ async def state(request: Request) -> Response:
         reads: dict[str, list[str]] = {row["target"]: [] for row in shown}
         for target, relation, name in session.sql(_READS).fetchall():
             if target in reads:
-                reads[target].append(name if name in known else relation)
+                reads[target].append(name if name in known else relation.removeprefix(CLOSED))
         kinds, states = ({row["target"]: row[of] for row in shown} for of in ("kind", "state"))
         ask = {name: session.sql(text, most=_ROWS).to_arrow().to_pylist() for name, text in _ASKED.items()}
         accesses = lake.accesses(sensitive=session.purpose).to_pylist()[-_ROWS:] if session.purpose else []
-        drawing = graph.drawn(graph.of(reads, kinds, states)) if reads else ""
+        versions = dict(session.sql("SELECT name, version FROM meta.tables").fetchall())
+        drawing = graph.drawn(graph.of(reads, kinds, states, versions)) if reads else ""
         return {
             "declared": declared,
             "drawing": drawing,

@@ -32,7 +32,9 @@ def test_what_is_made_of_what_is_drawn(client, lake):
     page = client(lake).get("/lakes/demo/state").text
     assert page.count('class="arrow"') == 3
     assert '<g class="node column stale"><title>captions.size: column, stale</title>' in page
-    assert '<g class="node table fresh"><title>captions: table, fresh</title>' in page
+    version = lake.sql("SELECT version FROM meta.tables WHERE name = 'captions'").fetchall()[0][0]
+    assert f'<g class="node table fresh"><title>captions: table, fresh, version {version}</title>' in page
+    assert f">v{version}</text>" in page
 
 
 def test_it_only_reads_unless_it_is_allowed(client, lake):
