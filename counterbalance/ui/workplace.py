@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -28,6 +29,8 @@ ROWS: Final = 10_000
 """Rows of an answer, at most."""
 _AT_ONCE: Final = 4
 """So many of our own queries, and so many of users'."""
+_EACH: Final = 2
+"""Own queries of one browser that run at once; its further ones wait, and those of others do not."""
 _LOOK: Final = 1.0
 """Seconds after which it is looked whether somebody still waits."""
 
@@ -55,6 +58,7 @@ class Workplace:
     found: dict[str, tuple[Mapping[str, int], dict[str, Any]]] = field(default_factory=dict)
     finding: dict[str, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
     refreshing: dict[str, Any] = field(default_factory=dict)
+    _turns: weakref.WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=weakref.WeakValueDictionary)
     _open: set[Session] = field(default_factory=set)
     _ends: threading.Event = field(default_factory=threading.Event)
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "counterbalance-ui"))
@@ -114,8 +118,14 @@ class Workplace:
                 finally:
                     self._open.discard(session)
 
-        threads = self._apart if apart else self._threads
-        future = asyncio.get_running_loop().run_in_executor(threads, run)
+        loop = asyncio.get_running_loop()
+
+        async def in_turn() -> Found:
+            client = request.scope["client_id"]
+            async with self._turns.setdefault(client, asyncio.Semaphore(_EACH)):
+                return await loop.run_in_executor(self._apart, run)
+
+        future = asyncio.ensure_future(in_turn() if apart else loop.run_in_executor(self._threads, run))
         while watched and not (await asyncio.wait({future}, timeout=_LOOK))[0]:
             if await request.is_disconnected():
                 left.set()
