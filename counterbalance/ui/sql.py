@@ -61,7 +61,7 @@ async def query(request: Request) -> Response:
     body = await _body(request)
     text, most = body["sql"], _whole(body.get("rows", _SHOWN), ROWS)
     format_ = body.get("format")
-    if format_ is not None and format_ not in _FILES:
+    if format_ is not None and (not isinstance(format_, str) or format_ not in _FILES):
         raise RequestError(f"no format {str(format_)[:40]!r}", code="E3753", hint="formats: " + ", ".join(_FILES))
     name = (request.scope["client_id"], str(body.get("id", ""))[:64])
     began = time.perf_counter()

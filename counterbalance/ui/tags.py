@@ -60,7 +60,7 @@ def _asked(body: Any) -> tuple[str, str]:
     name, value = (body.get("tag"), body.get("value", "yes")) if isinstance(body, dict) else (None, None)
     if not isinstance(name, str) or not 0 < len(name) <= _LENGTH or not name.isprintable() or name != name.strip():
         raise RequestError(f"a tag is one line of at most {_LENGTH} characters", code="E3776", hint='{"tag": "blurry"}')
-    if ":" in name or value not in {"yes", "no"}:
+    if ":" in name or value not in ("yes", "no"):  # a tuple: value may be a list
         raise RequestError(
             "a tag has no colon, and is yes or no", code="E3776", hint='{"tag": "blurry", "value": "no"}'
         )

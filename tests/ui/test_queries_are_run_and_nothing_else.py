@@ -52,7 +52,8 @@ def test_rows_come_as_files(post):
     assert answer.headers["content-disposition"] == 'attachment; filename="rows.csv"'
     parquet = post("query", {**query, "format": "parquet"}).content
     assert pq.read_table(io.BytesIO(parquet)).to_pydict() == {"image_id": [1, LARGE]}
-    assert post("query", {**query, "format": "../x"}).json()["error"]["code"] == "E3753"
+    for other in ("../x", [], {}, 1, ""):
+        assert post("query", {**query, "format": other}).json()["error"]["code"] == "E3753"
 
 
 def test_values_are_given_apart(post):

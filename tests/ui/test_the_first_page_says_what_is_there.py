@@ -61,7 +61,7 @@ def test_several_lakes_are_chosen_by_name(client, lake, disk_lake, build):
     assert "no lake &#39;othr&#39;; did you mean &#39;other&#39;?" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/nowhere", "/lakes", "/lakes/demo/nowhere", f"/{HOSTILE}"])
+@pytest.mark.parametrize("path", ["/nowhere", "/lakes", "/lakes/demo/nowhere", f"/{HOSTILE}", f"/static/{'x' * 5000}.js"])
 def test_other_addresses_are_told_so(client, lake, path):
     answer = client(lake).get(path)
     assert answer.status_code == 404
