@@ -10,6 +10,7 @@ const BARS = 30;
 let editor = null;
 let running = null;
 let rows = null;
+let asked = ""; // the query of these rows
 
 const text = () => (editor ? editor.getValue() : area.value);
 
@@ -93,6 +94,7 @@ async function run() {
   try {
     const found = await ask(api("/query"), { sql, rows: Number(area.dataset.most), id: running });
     rows = found;
+    asked = sql;
     const count = `${found.rows.length.toLocaleString("en")} ${found.rows.length === 1 ? "row" : "rows"}`;
     part("state").textContent = [`${count} in ${found.seconds.toFixed(2)} s`, ...found.notes].join(" · ");
     part("result").replaceChildren(table(found));
@@ -104,6 +106,9 @@ async function run() {
     remember(sql);
   } catch (error) {
     part("state").textContent = "";
+    rows = null;
+    part("result").hidden = part("chart").hidden = true;
+    part("draw").disabled = part("save").disabled = true;
     show(error);
   } finally {
     running = null;
@@ -177,7 +182,7 @@ async function save(format) {
   const answer = await fetch(api("/query"), {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ sql: text(), format }),
+    body: JSON.stringify({ sql: asked, format }),
   });
   if (!answer.ok) {
     show((await answer.json()).error);
