@@ -43,6 +43,10 @@ SHOWN: Final = 200
 """Rows of a page's table, at most."""
 _ASIDE: Final = frozenset({"params", "suppressed", "reason", "n_suppressed"})
 """Columns that are told in words."""
+_OF_TEXTS: Final = re.compile(r"\b(word|term)_concepts\b")
+"""Relations whose concepts are words of texts."""
+_LONGEST: Final = 100
+"""Letters of a word that is marked."""
 _NAME: Final = re.compile(r"\s*\w+(\.\w+)?\s*")
 CLOSED: Final = "State a purpose to see single images: these rows are about perceived labels."
 
@@ -209,9 +213,16 @@ def _row(row: Mapping[str, Any], columns: Sequence[str], numbers: Collection[str
         "cells": [(name, "hidden" if name in lacks else cell(row[name])) for name in columns],
         "hidden": lacks,
         "why": row.get("reason") or "",
-        "link": link and urlencode({"sql": link}, quote_via=quote),
+        "link": link and urlencode({"sql": link, **_mark(row)}, quote_via=quote),
         "about": ", ".join(str(row[name]) for name in columns if isinstance(row[name], str)) or "this row",
     }
+
+
+def _mark(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the word of texts that a row is about, which the pages of its images mark."""
+    of_texts = _OF_TEXTS.search(str(orjson.loads(row.get("params") or "{}").get("concepts")))
+    word = row.get("term") or ((row.get("keyword") or row.get("concept")) if of_texts else None)
+    return {"mark": word} if isinstance(word, str) and len(word) <= _LONGEST else {}
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -15,6 +15,7 @@ from counterbalance.ui import compare, facets, selection
 from counterbalance.ui.answers import as_json, page
 from counterbalance.ui.selection import Filters
 from counterbalance.ui.thumbnails import number
+from counterbalance.udfs.lemma import lemmas_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,7 +114,7 @@ async def image(request: Request) -> Response:
             "image": rows[0],
             "about": _about(rows[0]),
             "boxes": _boxes(session, rows[0]),
-            "captions": _captions(session, image_id, filters.terms),
+            "captions": _captions(session, image_id, filters),
             "labels": _labels(session, image_id),
             "similar": _similar(session, found.columns, image_id, unsafe=filters.unsafe),
             "place": place,
@@ -216,18 +217,37 @@ def _boxes(session: Session, row: dict[str, Any]) -> dict[str, Any]:
     return {"drawn": drawn, "legend": legend, "more": max(0, len(frames) - _ROWS)}
 
 
-def _captions(session: Session, image_id: int, terms: Sequence[str]) -> list[dict[str, Any]]:
+def _captions(session: Session, image_id: int, filters: Filters) -> list[dict[str, Any]]:
     """Return the captions of an image in parts, of which those that are looked for are marked."""
+    terms = filters.terms
     rows = session.sql(
         "SELECT text, origin, similarity FROM captions WHERE image_id = $id "
         f"ORDER BY text IS NULL, caption_id LIMIT {_ROWS}",  # a condition on the text would read those of all images
         id=image_id,
     ).fetchall()
     return [
-        {"parts": marked(_shown(text), terms), "origin": _shown(origin, 80) if origin else "", "similarity": similarity}
+        {"parts": marked(shown, [*terms, *_standing(shown, filters.mark)]), "origin": _shown(origin, 80) if origin else "", "similarity": similarity}
         for text, origin, similarity in rows
         if text is not None
+        for shown in [_shown(text)]
     ]
+
+
+def _standing(text: str, terms: Sequence[str]) -> list[str]:
+    """Return what stands for terms in a text: the terms, or where they do not occur as they are, words of their lemmas.
+
+    Example:
+        >>> _standing("Two men loot shops", ["loot", "looting shop"])
+        ['loot', 'shops']
+    """
+    found = []
+    for term in terms:
+        if len(marked(text, [term])) > 1 or text.lower() == term.lower():
+            found.append(term)
+        else:
+            wanted = {*lemmas_of(term)}
+            found += [word for word in re.findall(r"\w+", text) if wanted & {*lemmas_of(word)}]
+    return list(dict.fromkeys(found))
 
 
 def marked(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:

@@ -38,7 +38,7 @@ _SQL_LENGTH: Final = 20_000
 _VALUES: Final = 20
 _SELECTIONS: Final = 8
 _WHOLE: Final = 1e15
-_LISTS: Final = ("split", "category", "label", "column")
+_LISTS: Final = ("split", "category", "label", "column", "mark")
 _NUMBERS: Final = ("int", "float", "double", "halffloat", "decimal")
 
 Columns = dict[str, dict[str, str]]
@@ -85,6 +85,7 @@ class Filters:
         words: That one caption has, all of them.
         label: ``attribute:value`` of open labels; one of each attribute.
         column: ``table.column:value``.
+        mark: Words to mark in captions, which leave out no image.
         least: Smallest value by ``table.column``.
         most: Largest value by ``table.column``.
         similar: Only images near to that one, the nearest first.
@@ -100,6 +101,7 @@ class Filters:
     words: str = ""
     label: tuple[str, ...] = ()
     column: tuple[str, ...] = ()
+    mark: tuple[str, ...] = ()
     least: Mapping[str, float] = field(default_factory=dict)
     most: Mapping[str, float] = field(default_factory=dict)
     similar: int | None = None
@@ -402,7 +404,7 @@ class Selections:
 
 
 def _key(filters: Filters) -> str:
-    return replace(filters, blur=False).address()
+    return replace(filters, blur=False, mark=()).address()
 
 
 def _check_own(session: Session, sql: str) -> None:

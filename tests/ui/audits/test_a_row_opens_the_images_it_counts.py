@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
@@ -83,6 +84,24 @@ def test_a_page_links_to_the_grid(ask):
     assert parse_qs(urlsplit(link).query) == {
         "sql": ["SELECT DISTINCT image_id FROM caption_gender WHERE label = 'female'"]
     }
+
+
+@pytest.mark.parametrize(
+    ("address", "marks"),
+    [
+        ("keyword_profile?min_count=5", {"man", "woman"}),
+        ("cooccurrence?concepts=word_concepts&min_count=5", {"man", "woman"}),
+        ("cooccurrence?min_count=5", set()),
+        ("crime_words?min_count=1", {"thief"}),
+        ("demographics", set()),
+    ],
+)
+def test_the_word_of_a_row_is_marked(ask, address, marks):
+    found = re.findall(r'href="[^"]*/browse\?([^"]*)"', unescape(ask.get(f"/lakes/demo/audits/{address}").text))
+    assert found
+    marked = {mark for link in found for mark in parse_qs(link).get("mark", [])}
+    assert marks <= marked
+    assert bool(marked) == bool(marks)
 
 
 def test_persons_open_the_images_that_sources_names():

@@ -46,6 +46,17 @@ def test_words_are_marked(client):
     assert "a man rides a <mark>horse</mark>" in text
 
 
+@pytest.mark.parametrize("word", ["horse", "Horses", "a horse"])
+def test_words_are_marked_without_a_filter(client, word):
+    text = client.get(f"/lakes/demo/images/1?mark={word}").text
+    assert "<mark>horse</mark>" in text or "<mark>a horse</mark>" in text
+    assert "a man rides" in text
+    links_to = f"mark={word.replace(' ', '+')}"
+    grid = client.get(f"/lakes/demo/browse?mark={word}").text
+    assert f'href="/lakes/demo/images/2?{links_to}"' in grid
+    assert f'<input type="hidden" name="mark" value="{word}">' in grid
+
+
 def test_what_is_known(client):
     text = client.get("/lakes/demo/images/4").text
     for told in ("two dogs", "a man and a woman at a table", "weather", "rain", "bob", "CC0", "val", "four"):
