@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from starlette.background import BackgroundTask
 from starlette.routing import Route
 
@@ -16,10 +17,12 @@ from counterbalance.ui.answers import as_json, page
 from counterbalance.ui.selection import Filters
 from counterbalance.ui.thumbnails import number
 from counterbalance.udfs.lemma import lemmas_of
+from counterbalance.udfs.masks import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -34,6 +37,12 @@ _TILE_TEXT: Final = 160
 _ROWS: Final = 200
 """Captions, boxes and labels of an image that are shown, at most, of each."""
 _SIMILAR: Final = 12
+_MASK_CELLS: Final = 240
+"""Rows and columns of a mask as it is drawn, at most."""
+_MASK_TEXT: Final = 100_000
+_MASK_LETTERS: Final = 1_000_000
+_MASK_PIXELS: Final = 200_000_000
+"""Letters of a mask's text, and letters and pixels of all masks of an image: further ones are not drawn."""
 _COLOURS: Final = 8
 _SIDE: Final = 320
 
@@ -213,8 +222,47 @@ def _boxes(session: Session, row: dict[str, Any]) -> dict[str, Any]:
         }
         for f in frames[:_ROWS]
     ]
+    masks, left_out = _masks(session, row, places)
     legend = [{"category": _shown(c, 80), "number": places[c], "count": counts[c]} for c in ranked[:_ROWS]]
-    return {"drawn": drawn, "legend": legend, "more": max(0, len(frames) - _ROWS)}
+    more = max(0, len(frames) - _ROWS)
+    return {"drawn": drawn, "legend": legend, "more": more, "masks": masks, "left_out": left_out}
+
+
+def _masks(session: Session, row: dict[str, Any], places: Mapping[str, int]) -> tuple[list[dict[str, Any]], int]:
+    """Return the masks of an image's boxes as paths of SVG, and how many are not drawn: too large, or no masks."""
+    told = session.sql(
+        f"SELECT category, mask FROM detections WHERE image_id = $id ORDER BY detection_id LIMIT {_ROWS}",
+        id=row["image_id"],  # a condition on the mask would read those of all images
+    )
+    texts = [(plain(str(category or "?")), text) for category, text in told.fetchall() if text]
+    height, width = row["height"] or 0, row["width"] or 0
+    found: list[dict[str, Any]] = []
+    pixels, letters = _MASK_PIXELS, _MASK_LETTERS
+    for category, text in texts:
+        pixels -= height * width
+        if pixels < 0 or letters < 0 or len(text) > _MASK_TEXT or category not in places:
+            continue
+        try:
+            path = _path(decode(text, height, width))
+        except ValueError:
+            continue
+        letters -= len(path)
+        found.append({"category": _shown(category, 80), "number": places[category], "path": path})
+    return found, len(texts) - len(found)
+
+
+def _path(mask: NDArray[np.bool_]) -> str:
+    """Return a mask as a path of SVG in its pixels: a bar for each run of a row, of coarser rows where there are many.
+
+    Example:
+        >>> _path(np.array([[0, 1, 1], [0, 0, 1]], bool))
+        'M1 0h2v1h-2zM2 1h1v1h-1z'
+    """
+    step = -(-max(mask.shape) // _MASK_CELLS) or 1
+    changes = np.diff(np.pad(mask[::step, ::step], ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    starts, ends = np.argwhere(changes == 1) * step, np.argwhere(changes == -1) * step
+    bars = [(y, x, end - x) for (y, x), (_, end) in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return "".join(f"M{x} {y}h{n}v{step}h-{n}z" for y, x, n in bars)
 
 
 def _captions(session: Session, image_id: int, filters: Filters) -> list[dict[str, Any]]:

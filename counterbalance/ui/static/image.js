@@ -17,7 +17,7 @@ if (picture?.complete && !picture.naturalWidth) missing();
 picture?.addEventListener("error", missing);
 
 const legend = document.getElementById("legend");
-const boxes = (field) => figure.querySelectorAll(`rect[data-category="${field.dataset.category}"]`);
+const boxes = (field) => figure.querySelectorAll(`svg [data-category="${field.dataset.category}"]`);
 legend?.addEventListener("change", ({ target }) => boxes(target).forEach((box) => box.classList.toggle("off", !target.checked)));
 for (const kind of ["mouseover", "focusin", "mouseout", "focusout"]) {
   legend?.addEventListener(kind, ({ target }) => {
