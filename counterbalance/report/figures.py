@@ -56,6 +56,8 @@ class Figure:
         examples: Pictures behind single rows, which a reader opens.
         rule: How these were chosen, and what must be said of them.
         lacks: Base tables without rows that leave nothing to see.
+        audit: Name of the audit whose rows these are, if they are of one.
+        given: The parameters that it was called with.
     """
 
     name: str
@@ -77,6 +79,8 @@ class Figure:
     examples: Sequence[Strip] = ()
     rule: Sequence[str] = ()
     lacks: Sequence[str] = ()
+    audit: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def counted(self) -> str:

@@ -167,6 +167,8 @@ def _figure(
         drawing.tests,
         examples=strips,
         rule=rule,
+        audit=spec.audit,
+        given=spec.parameters,
     )
 
 

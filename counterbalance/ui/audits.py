@@ -282,6 +282,17 @@ def _as_python(parameter: QueryParameter, value: Any) -> str:
     return repr(arguments.constant(arguments.literal(parameter, value, repr(parameter.name)), parameter.name))
 
 
+def address(name: str, given: Mapping[str, Any]) -> str:
+    """Return the address of an audit's page with its parameters, under that of its lake.
+
+    Example:
+        >>> address("hate_content_rate", {"attribute": "hateful", "tau": [0.5, 0.9]})
+        '/audits/hate_content_rate?attribute=hateful&tau=%5B0.5%2C0.9%5D'
+    """
+    typed = urlencode({key: _as_word(value) for key, value in given.items()}, quote_via=quote)
+    return f"/audits/{quote(name)}" + (f"?{typed}" if typed else "")
+
+
 def _as_word(value: Any) -> str:
     if value is None:
         return "null"

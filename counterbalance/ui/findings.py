@@ -10,6 +10,7 @@ from starlette.routing import Route
 from counterbalance.report import absent, chapters, overview
 from counterbalance.report.build import surest
 from counterbalance.report.renderer import FigureRenderer
+from counterbalance.ui import audits
 from counterbalance.ui.answers import as_json
 
 if TYPE_CHECKING:
@@ -48,7 +49,16 @@ def _found(lake: Lake, session: Session) -> dict[str, Any]:
     figures = [f for s in sections for f in s.figures if f.tests]
     missing = absent.found(sections, lake.uri, has_captions="captions" in renderer.there)
     return {
-        "findings": [{"title": f.title, "finding": f.finding, "q": q, "sql": f.call} for q, f in surest(figures)],
+        "findings": [
+            {
+                "title": f.title,
+                "finding": f.finding,
+                "q": q,
+                "sql": f.call,
+                "page": audits.address(f.audit, f.given) if f.audit else None,
+            }
+            for q, f in surest(figures)
+        ],
         "looked_at": sum(len(f.tests) for f in figures),
         "missing": [{"why": a.why, "titles": a.titles, "commands": list(a.commands)} for a in missing],
     }

@@ -71,6 +71,8 @@ def test_the_first_screen_says_what_stands_out(visit, browser, lake):
     )
     assert tiles["images"] == f"{images:,}"
     assert "letters" in browser.js("document.body.innerText")  # stale
+    leads = browser.js("[...document.querySelectorAll('#findings a')].map((a) => a.pathname)")
+    assert all(path.startswith("/lakes/demo/audits/") for path in leads)
 
 
 def test_a_row_of_an_audit_opens_its_images(visit, browser):

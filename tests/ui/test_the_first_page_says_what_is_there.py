@@ -43,6 +43,11 @@ def test_findings_and_what_is_missing_are_those_of_the_report_and_counted_once_a
     assert found["looked_at"] > len(found["findings"])
     rows = app.post("/api/lakes/demo/query", json={"sql": first["sql"]}).json()
     assert rows["rows"]
+    for finding in found["findings"]:
+        page = app.get(f"/lakes/demo{finding['page']}")
+        assert page.status_code == 200
+        assert finding["page"].startswith("/audits/")
+        assert "/lakes/demo/browse?sql=" in page.text
     monkeypatch.setattr("counterbalance.ui.findings._found", lambda *_: {"findings": "counted again"})
     assert app.get("/api/lakes/demo/findings").json() == found
     lake.ingest({"images": build.images(image_id=[1000], key=["new"])})

@@ -10,9 +10,9 @@ function written(q) {
 
 try {
   const found = await ask(api("/findings"));
-  const base = `/lakes/${encodeURIComponent(document.body.dataset.lake)}/sql?q=`;
+  const base = `/lakes/${encodeURIComponent(document.body.dataset.lake)}`;
   part("findings").replaceChildren(...found.findings.map((f) => element("li", {},
-    element("a", { href: base + encodeURIComponent(f.sql) }, f.title),
+    element("a", { href: base + (f.page ?? `/sql?q=${encodeURIComponent(f.sql)}`) }, f.title),
     element("span", {}, `${f.finding}, ${written(f.q)}`))));
   part("findings").hidden = !found.findings.length;
   part("findings-state").textContent = found.findings.length
