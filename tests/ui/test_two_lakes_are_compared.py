@@ -35,6 +35,7 @@ def test_two_versions_of_a_lake(client, lake, capsys):
     assert '<a href="/lakes/demo/images/100">' in page
     back = client(lake).get("/lakes/demo/compare?with=demo&with_at=before").text
     assert "40 pictures went" in back
+    assert '<a href="/lakes/demo/images/100"><img' in back
     assert HOSTILE not in back
     assert main(["compare", f"{lake.uri}@before", lake.uri, "--json"]) == 0
     first = next(r for r in json.loads(capsys.readouterr().out) if r["measure"] == "demographics")
