@@ -196,10 +196,7 @@ class Filters:
         if self.similar is not None:
             vector = vector_column(columns)
             if vector is None:
-                raise _wrong(
-                    "this lake has no vectors of images",
-                    "ALTER TABLE images ADD COLUMN embedding AS (embed_image(image))",
-                )
+                raise _no_vectors(columns)
             column = name_of(vector)
             near = (
                 f"vector_search(images, {quoted(vector)}, "
@@ -232,6 +229,21 @@ class Filters:
 
 def _wrong(message: str, hint: str) -> RequestError:
     return RequestError(message, code="E3744", hint=hint)
+
+
+def _no_vectors(columns: Columns) -> RequestError:
+    """Return that images have no vectors, and which of their columns are none since their lists may be of any length."""
+    lists = {n: kind for n, kind in columns["images"].items() if re.match(r"(large_)?list<\w+: (half)?(float|double)", kind)}
+    if not lists:
+        return _wrong(
+            "this lake has no vectors of images", "ALTER TABLE images ADD COLUMN embedding AS (embed_image(image))"
+        )
+    name = next(iter(lists))
+    told = ", ".join(f"{n} ({kind})" for n, kind in lists.items())
+    return _wrong(
+        f"this lake has no vectors of images: the lists of {told} may be of any length, and vectors have one",
+        f"with the length for 512: ALTER TABLE images ADD COLUMN embedding AS (CAST({name_of(name)} AS FLOAT[512]))",
+    )
 
 
 def _id(value: str) -> int:

@@ -35,3 +35,16 @@ def test_order(client):
     assert "Similar images" in text
     assert "/lakes/demo/browse?similar=5" in text
     assert "Similar images" not in client.get("/lakes/demo/images/6").text
+
+
+def test_lists_of_any_length_are_no_vectors(empty_lake, build, serve):
+    empty_lake.ingest({"images": build.images(image_id=[1, 2])})
+    empty_lake.sql("ALTER TABLE images ADD COLUMN look AS ([CAST(image_id AS FLOAT), 1.0::FLOAT])")
+    empty_lake.refresh("images")
+    client = serve(empty_lake)
+    error = client.get("/api/lakes/demo/images?similar=1").json()["error"]
+    assert error["code"] == "E3744"
+    assert "look (list<item: float>)" in error["message"]
+    empty_lake.sql(error["hint"].partition(": ")[2].replace("512", "2"))
+    empty_lake.refresh("images")
+    assert [i["image_id"] for i in client.get("/api/lakes/demo/images?similar=1").json()["images"]] == [2]
