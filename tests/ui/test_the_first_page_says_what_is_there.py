@@ -66,6 +66,12 @@ def test_several_lakes_are_chosen_by_name(client, lake, disk_lake, build):
     assert "no lake &#39;othr&#39;; did you mean &#39;other&#39;?" in answer.text
 
 
+def test_browsers_find_its_icon(client, lake):
+    page = client(lake).get("/lakes/demo").text
+    icon = client(lake).get(page.partition('<link rel="icon" href="')[2].partition('"')[0])
+    assert (icon.status_code, icon.headers["content-type"]) == (200, "image/svg+xml")
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/lakes", "/lakes/demo/nowhere", f"/{HOSTILE}", f"/static/{'x' * 5000}.js"])
 def test_other_addresses_are_told_so(client, lake, path):
     answer = client(lake).get(path)
