@@ -73,7 +73,7 @@ async def browse(request: Request) -> Response:
         request,
         "browse",
         **found,
-        before=max(0, offset - PAGE) if offset else None,
+        before=_before(offset, found["total"]),
         after=offset + PAGE,
         filters=filters,
         offset=offset,
@@ -158,6 +158,18 @@ def _then_pictures(request: Request, answer: Response, images: Sequence[dict[str
 def _seen(filters: Filters, *, unsafe: bool = False) -> str:
     """Return what is added to the address of a picture."""
     return ("&blur=1" if filters.blur else "") + ("&unsafe=1" if filters.unsafe or unsafe else "")
+
+
+def _before(offset: int, total: int) -> int | None:
+    """Return where the page before one begins: that of one behind the end is the last one.
+
+    Example:
+        >>> _before(0, 100), _before(60, 100), _before(70, 100), _before(999_999, 100), _before(60, 0)
+        (None, 0, 10, 60, None)
+    """
+    if not offset or not total:
+        return None
+    return max(0, offset - PAGE) if offset < total else (total - 1) // PAGE * PAGE
 
 
 def _whole(request: Request, name: str, default: int, most: int) -> int:
