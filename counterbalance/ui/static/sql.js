@@ -122,6 +122,12 @@ function shown(value) {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
+// A value as it stands in a cell: of bytes, which come in base64, how many they are.
+function written(value, column) {
+  if (typeof value !== "string" || !/^(large_|fixed_size_)?binary/.test(column.type)) return shown(value);
+  return `${(Math.floor(value.replace(/=+$/, "").length * 3 / 4)).toLocaleString("en")} bytes`;
+}
+
 const isNumber = (column) => /^(u?int|float|double|half|decimal)/.test(column.type);
 
 function table(found) {
@@ -129,7 +135,7 @@ function table(found) {
   const heads = found.columns.map((c) => element("th", { scope: "col", className: isNumber(c) ? "num" : "" }, c.name));
   const body = element("tbody");
   for (const row of found.rows) {
-    const cells = row.map((value, at) => element("td", { className: isNumber(found.columns[at]) ? "num" : "" }, shown(value)));
+    const cells = row.map((value, at) => element("td", { className: isNumber(found.columns[at]) ? "num" : "" }, written(value, found.columns[at])));
     if (picture >= 0) cells.unshift(element("td", {}, thumbnail(row[picture])));
     body.append(element("tr", {}, ...cells));
   }
