@@ -126,8 +126,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[chromium.Browser]:
-    """A headless Chromium; skips where there is none."""
+    """A headless Chromium; skips where there is none, or fails where there must be one (``COUNTERBALANCE_REQUIRE_BROWSER``)."""
     if chromium.PROGRAM is None:
+        if os.environ.get("COUNTERBALANCE_REQUIRE_BROWSER"):
+            pytest.fail("no Chromium here, and COUNTERBALANCE_REQUIRE_BROWSER is set")
         pytest.skip("no Chromium here: apt-get install chromium")
     with tempfile.TemporaryDirectory(dir=tmp_path, ignore_cleanup_errors=True) as folder:
         found = chromium.Browser(Path(folder))
