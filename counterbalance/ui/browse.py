@@ -12,12 +12,12 @@ from starlette.routing import Route
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.report import pictures
 from counterbalance.report.svg import plain
+from counterbalance.udfs.lemma import lemmas_of
+from counterbalance.udfs.masks import decode
 from counterbalance.ui import compare, facets, selection
 from counterbalance.ui.answers import as_json, page
 from counterbalance.ui.selection import Filters
 from counterbalance.ui.thumbnails import number
-from counterbalance.udfs.lemma import lemmas_of
-from counterbalance.udfs.masks import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -286,7 +286,11 @@ def _captions(session: Session, image_id: int, filters: Filters) -> list[dict[st
         id=image_id,
     ).fetchall()
     return [
-        {"parts": marked(shown, [*terms, *_standing(shown, filters.mark)]), "origin": _shown(origin, 80) if origin else "", "similarity": similarity}
+        {
+            "parts": marked(shown, [*terms, *_standing(shown, filters.mark)]),
+            "origin": _shown(origin, 80) if origin else "",
+            "similarity": similarity,
+        }
         for text, origin, similarity in rows
         if text is not None
         for shown in [_shown(text)]

@@ -233,7 +233,9 @@ def _wrong(message: str, hint: str) -> RequestError:
 
 def _no_vectors(columns: Columns) -> RequestError:
     """Return that images have no vectors, and which of their columns are none since their lists may be of any length."""
-    lists = {n: kind for n, kind in columns["images"].items() if re.match(r"(large_)?list<\w+: (half)?(float|double)", kind)}
+    lists = {
+        n: kind for n, kind in columns["images"].items() if re.match(r"(large_)?list<\w+: (half)?(float|double)", kind)
+    }
     if not lists:
         return _wrong(
             "this lake has no vectors of images", "ALTER TABLE images ADD COLUMN embedding AS (embed_image(image))"

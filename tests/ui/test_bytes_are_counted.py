@@ -13,4 +13,4 @@ def test_a_column_of_bytes(browser, served, disk_lake, build):
     browser("Page.navigate", url=f"{served(disk_lake)}/lakes/demo/sql?q={query}&token=secret")
     browser.until("document.querySelectorAll('#result tbody tr').length === 4")
     told = browser.js("[...document.querySelectorAll('#result tbody tr')].map((r) => r.lastChild.textContent)")
-    assert told == ["3 bytes", "2,000 bytes", "5 bytes", "–"]
+    assert told == ["3 bytes", "2,000 bytes", "5 bytes", "\u2013"]

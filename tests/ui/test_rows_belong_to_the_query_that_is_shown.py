@@ -14,7 +14,8 @@ def page(browser, served, disk_lake, build):
     """The editor, with a query that has run."""
     disk_lake.ingest({"images": build.images(image_id=[1, 2], key=["a", "b"])})
     browser(
-        "Page.navigate", url=f"{served(disk_lake)}/lakes/demo/sql?q=SELECT+key,+7+AS+n+FROM+images+ORDER+BY+1&token=secret"
+        "Page.navigate",
+        url=f"{served(disk_lake)}/lakes/demo/sql?q=SELECT+key,+7+AS+n+FROM+images+ORDER+BY+1&token=secret",
     )
     browser.until("document.querySelectorAll('#result tbody tr').length === 2")
     return browser

@@ -72,7 +72,9 @@ def test_browsers_find_its_icon(client, lake):
     assert (icon.status_code, icon.headers["content-type"]) == (200, "image/svg+xml")
 
 
-@pytest.mark.parametrize("path", ["/nowhere", "/lakes", "/lakes/demo/nowhere", f"/{HOSTILE}", f"/static/{'x' * 5000}.js"])
+@pytest.mark.parametrize(
+    "path", ["/nowhere", "/lakes", "/lakes/demo/nowhere", f"/{HOSTILE}", f"/static/{'x' * 5000}.js"]
+)
 def test_other_addresses_are_told_so(client, lake, path):
     answer = client(lake).get(path)
     assert answer.status_code == 404
