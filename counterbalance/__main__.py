@@ -52,7 +52,7 @@ COMMANDS: Final = {
     "report": ("report", "Write a report of a lake as one HTML page."),
     "ui": ("ui", "Open pages to look at lakes, served on this machine."),
     "functions": ("functions", "List the functions that queries may call."),
-    "sample": ("sample", "Draw a small data set with known biases."),
+    "sample": ("sample", "Draw a small dataset with known biases."),
     "demo": ("demo", "Sample, ingest, audit and report, in one go."),
     "doctor": ("doctor", "Check the installation, or what a lake has for its audits."),
     "docs": ("docs", "Open the documentation of what is installed."),
@@ -108,7 +108,7 @@ class LazyGroup(WithExamples, click.Group):
 @click.option("--debug", is_flag=True, envvar="COUNTERBALANCE_DEBUG", help="Show tracebacks of errors.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on stderr; errors still.")
 def cli(*, debug: bool, quiet: bool) -> None:
-    """Audit and rebalance image-text data sets with SQL."""
+    """Audit and rebalance image-text datasets with SQL."""
     errors.style.debug = errors.style.debug or debug
     errors.style.quiet = errors.style.quiet or quiet
 

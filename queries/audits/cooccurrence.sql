@@ -3,7 +3,7 @@ answers = "Which concepts go with which perceived label: PMI and NPMI with count
 details = """
 pmi = ln(P(i, t) / (P(i) P(t))) for label i and concept t over n images; npmi = pmi / -ln P(i, t), NULL where P(i, t) is
 1; of a pair that never meets they are -infinity and -1. Beside them: count of the images that have both, those of the
-label and of the concept, the count expected by chance, a 95 % interval of pmi (ratio_low and ratio_high), G2 of
+label and of the concept, the count expected by chance, a 95 % interval of pmi (low and high, by ratio_low and ratio_high), G2 of
 the two-by-two table with its p-value (chi-square, one degree of freedom) and the q-value of Benjamini and Hochberg over
 all pairs that meet, of a clear label and a concept with at least min_count images; pairs that are left out count with
 p = 1. Association in a dataset, not cause; labels are perceived, or those of words in captions.
