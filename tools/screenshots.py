@@ -17,7 +17,10 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PAGES = {
     "": "ui-overview",
     "/browse": "ui-browse",
+    "/images/2": "ui-image",
+    "/audits": "ui-audits",
     "/audits/cooccurrence": "ui-audit",
+    "/sql?q=SELECT+image_id,+image,+width,+height,+text+FROM+images+JOIN+captions+USING+(image_id)+LIMIT+5": "ui-sql",
     "/map?view=places&colour=images.brightest": "ui-map",
     "/edits?view=edits": "ui-edits",
     "/state": "ui-state",
