@@ -6,6 +6,7 @@ sent to another engine. A copy of the tree is changed in place; every relation m
 
 from __future__ import annotations
 
+import os
 import weakref
 from dataclasses import replace
 from functools import cached_property, partial
@@ -540,9 +541,10 @@ class Binder:
         return table.name in self._memo_sensitive or (relation is not None and relation.closed)
 
     def _lakes_of(self, table: exp.Table) -> frozenset[str]:
-        """Return the places of the lakes that a bound relation reads."""
+        """Return the places of the lakes that a bound relation reads, whatever links lead there."""
         read = self._binding.plan(exp.select("*").from_(table.copy())).needed()
-        return frozenset(stored.lake.location.root for relation in read for stored in relation.behind())
+        places = [stored.lake.location for relation in read for stored in relation.behind()]
+        return frozenset(os.path.realpath(place.root) if place.is_local else place.root for place in places)
 
     def _readings(self, attributes: Iterable[tuple[str, str | None]], env: Env) -> list[exp.Table]:
         """Return the relations by which it is decided which labels of some attributes are seen."""

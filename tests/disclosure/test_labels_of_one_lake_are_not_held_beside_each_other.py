@@ -52,9 +52,13 @@ def test_one_lake_on_both_sides_needs_a_purpose(lake, call):
     assert lake.sql(f"FROM {CALLS[call]}", sensitive="a test of the wall").columns
 
 
-def test_so_does_the_same_lake_by_another_name(lake):
+@pytest.mark.parametrize("by_link", [False, True])
+def test_so_does_the_same_lake_by_another_name(lake, tmp_path, by_link):
+    link = tmp_path / "link.lake"
+    link.symlink_to(lake.uri)
+    attach = {"b": str(link) if by_link else lake.uri}
     with pytest.raises(SensitiveError, match="of one lake beside each other"):
-        lake.sql("FROM compare_demographics(groups := pg, others := b.pg)", attach={"b": lake.uri}).fetchall()
+        lake.sql("FROM compare_demographics(groups := pg, others := b.pg)", attach=attach).fetchall()
 
 
 def test_open_labels_of_one_lake_are_compared(lake):
