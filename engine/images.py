@@ -248,9 +248,7 @@ def _loaded(data: bytes, kind: str, side: int | None = None) -> ImageFile:
     try:
         picture = _opener(kind)(io.BytesIO(data))
         if side is not None:
-            longer = max(
-                picture.size
-            )  # a square of that side would be reached by the shorter one, at up to twice the size
+            longer = max(picture.size)  # a square of that side is what the shorter one reaches, at up to twice the size
             picture.draft("RGB", (max(1, picture.width * side // longer), max(1, picture.height * side // longer)))
         picture.load()
     except Exception as error:  # hostile bytes raise whatever they like

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.session import Session
     from counterbalance.ui.workplace import Workplace
 
-CLOSED: Final = "sensitive/"
+_CLOSED: Final = "sensitive/"
 """Before the names of tables of closed labels, in lineage."""
 _DRAWN: Final = 60
 _ROWS: Final = 200
@@ -34,7 +34,7 @@ _REFUSED: Final = """\
 SELECT source, table_name, code, count(*) AS items, min(message) AS message FROM meta.errors WHERE column_name IS NULL
 GROUP BY source, table_name, code ORDER BY items DESC, source, table_name, code LIMIT $most"""
 _READS: Final = "SELECT target, relation, concat_ws('.', relation, column_name) FROM meta.lineage ORDER BY ALL"
-"""What each thing is made of, next to it."""
+"""Inputs of each definition, one step up."""
 _RUNS: Final = """\
 SELECT at, kind, target, state, mode, written, updated, rejected, seconds FROM meta.runs ORDER BY at DESC LIMIT $most"""
 
@@ -80,7 +80,7 @@ async def state(request: Request) -> Response:
         reads: dict[str, list[str]] = {row["target"]: [] for row in shown}
         for target, relation, name in session.sql(_READS).fetchall():
             if target in reads:
-                reads[target].append(name if name in known else relation.removeprefix(CLOSED))
+                reads[target].append(name if name in known else relation.removeprefix(_CLOSED))
         kinds, states = ({row["target"]: row[of] for row in shown} for of in ("kind", "state"))
         ask = {name: session.sql(text, most=_ROWS).to_arrow().to_pylist() for name, text in _ASKED.items()}
         accesses = lake.accesses(sensitive=session.purpose).to_pylist()[-_ROWS:] if session.purpose else []

@@ -107,18 +107,18 @@ within = ["definition", "side"]
 count = "n_against"
 within = ["definition", "side"]
 ---*/
-WITH unused AS (
-  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
-  FROM group_sizes(groups, $min_count)
-  WHERE label IN ($label, $against)
-),
-members AS (
+WITH members AS (
   SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
   LEFT JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
+),
+unused AS (
+  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
+  FROM group_sizes(groups, $min_count)
+  WHERE label IN ($label, $against)
 ),
 sides AS (
   SELECT 'data' AS side

@@ -129,18 +129,18 @@ within = ["metric"]
 count = "n_against"
 within = ["metric"]
 ---*/
-WITH unused AS (
-  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
-  FROM group_sizes(groups, $min_count)
-  WHERE label IN ($label, $against)
-),
-members AS (
+WITH members AS (
   SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
   LEFT JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
+),
+unused AS (
+  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
+  FROM group_sizes(groups, $min_count)
+  WHERE label IN ($label, $against)
 ),
 placed AS (
   SELECT 'lic_d' AS metric, h.image_id, h.text, row_number() OVER (PARTITION BY h.image_id ORDER BY h.caption_id) AS place

@@ -124,12 +124,7 @@ within = ["features", "metric"]
 count = "n_against"
 within = ["features", "metric"]
 ---*/
-WITH unused AS (
-  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
-  FROM group_sizes(groups, $min_count)
-  WHERE label IN ($label, $against)
-),
-members AS (
+WITH members AS (
   SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
   LEFT JOIN sources AS o ON o.image_id = g.image_id
@@ -148,6 +143,11 @@ members AS (
     )
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
+),
+unused AS (
+  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
+  FROM group_sizes(groups, $min_count)
+  WHERE label IN ($label, $against)
 ),
 terms AS (
   SELECT list(DISTINCT term ORDER BY term) AS terms FROM words

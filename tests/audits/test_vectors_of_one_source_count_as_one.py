@@ -119,7 +119,7 @@ def test_edits_of_one_source_are_compared_with_each_other(session, edits, name):
 
 
 def associations(given):
-    """How much nearer each image is to the attributes a than to b, in order of its number."""
+    """Return how much nearer each image is to the attributes a than to b, in order of its number."""
     rows = np.array(given["images"]["embedding"].to_pylist())
     units, ids = directions(rows), np.array(given["images"]["image_id"].to_pylist())
     of = dict(zip(given["attributes"]["image_id"].to_pylist(), given["attributes"]["label"].to_pylist(), strict=True))

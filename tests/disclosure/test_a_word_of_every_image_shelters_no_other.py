@@ -1,4 +1,4 @@
-"""What every image of a label has makes no sum less sure: a rare scene still has company where all captions say 'a', too."""
+"""Words that every image of a label has make no sum less sure: a rare scene still has company where all captions say 'a', too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALLS = {
 
 
 def scenes_left(build, folder, call, seed, word):
-    """How many of the female images are in none of the scenes shown, and in how many scenes they can be; few are in the rare one."""
+    """Return how many of the female images are in none of the scenes shown, and in how many scenes they can be; few are in the rare one."""
     draw, size = random.Random(seed), 220
     female = [draw.random() < 0.5 for _ in range(size)]
     rare = draw.choice(SCENES)

@@ -1,4 +1,4 @@
-"""What stands out is counted once for all who ask, and goes on when the one who asked first has left."""
+"""Findings are counted once for all who ask, and goes on when the one who asked first has left."""
 
 from __future__ import annotations
 
