@@ -15,7 +15,7 @@ EXAMPLES = (
 )
 
 
-@declare("sample", examples=EXAMPLES, short_help="Draw a small data set with known biases.")
+@declare("sample", examples=EXAMPLES, short_help="Draw a small dataset with known biases.")
 @click.argument("directory", type=OutputPath(file_okay=False, path_type=Path))
 @click.option("--images", type=click.IntRange(min=1), default=500, show_default=True, metavar="N", help="How many.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="The same seed draws the same set.")
