@@ -254,18 +254,26 @@ class QueryEngine:
         checks = call.checks
         vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in checks.vectors.items()}
         protection.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
-        is_short = call.query.level is None  # others have a row an image
-        found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
-        protection.require_columns(call.query.name, found.schema, call.query.cells)
-        if call.closed:
-            protection.refuse_row_level(call.query.name, found.schema)
         for name, (plan, is_apart) in checks.doubles.items():
             images = self._unprotected(plan, facts).column(0)[0].as_py()
             protection.refuse_doubles(call.query.name, name, images, overlap=not is_apart)
-        others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
         unseen = self._unseen(call, facts)
         if call.drawn:
             protection.refuse_drawn(call.query.name, unseen)
+        if call.of_none is not None and unseen.is_asked:
+            # whether it fails, and how long it takes, would tell which of the hidden labels is small
+            found, others = self._unprotected(call.of_none, facts), {}
+            facts.hidden.append(
+                f"{call.query.name}() tells nothing of {' or '.join(map(repr, unseen.named))}: fewer than "
+                f"{protection.MIN_COUNT} images have it, or a label that would tell of one that so few have"
+            )
+        else:
+            is_short = call.query.level is None  # others have a row an image
+            found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
+            others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
+        protection.require_columns(call.query.name, found.schema, call.query.cells)
+        if call.closed:
+            protection.refuse_row_level(call.query.name, found.schema)
         protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
         return protection.protect(
             found,

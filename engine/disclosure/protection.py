@@ -66,6 +66,16 @@ class Unseen:
     labels: tuple[tuple[str | None, bool, frozenset[str]], ...] = ()
     asked: frozenset[str] = frozenset()
 
+    @property
+    def is_asked(self) -> bool:
+        """Tell whether a call is about such a label."""
+        return bool(self.named)
+
+    @property
+    def named(self) -> list[str]:
+        """Return those of such labels that a call is about."""
+        return sorted(self.asked & frozenset().union(*(labels for _, _, labels in self.labels)))
+
     def rows(self, rows: pa.Table, cells: Sequence[Cells], side: str | None) -> NDArray[np.bool_]:
         """Return which rows name such a label.
 
@@ -75,12 +85,11 @@ class Unseen:
             >>> unseen.rows(pa.table({"label": ["a", "b"], "count": [3, 12]}), [Cells("count", by=("label",))], None).tolist()
             [True, False]
         """
-        found = np.zeros(len(rows), bool)
+        found = np.full(len(rows), self.is_asked)
         names = _keys(cells) - _OF_ROWS | LABELS
         for of, is_anywhere, labels in self.labels:
             if of != side or not labels:
                 continue
-            found |= bool(self.asked & labels)
             for field in rows.schema:
                 if field.name in (names if is_anywhere else LABELS) and pa.types.is_string(field.type):
                     named = pc.is_in(rows[field.name], pa.array(sorted(labels)))
@@ -136,7 +145,7 @@ def protect(
     unseen = unseen or Unseen()
     # what MIN_COUNT hides is hidden by every call on closed labels, so that two never tell more
     floors = dict.fromkeys((MIN_COUNT, min_count) if closed else (min_count,))
-    found = _hidden(rows, cells, floors, closed=closed, thin=closed, unseen=unseen)
+    found = _hidden(rows, cells, floors, closed=closed, thin=closed and not unseen.is_asked, unseen=unseen)
     blank, hidden = found.blank, found.why
     for cell in cells:
         blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, hidden != SHOWN))

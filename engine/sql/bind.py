@@ -435,7 +435,8 @@ class Binder:
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
                 checks = self._checks_of(query, bound, env, whole) if closed else Checks()
                 drawn = any(parameter.drawn for _, parameter in self._narrowed)
-                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks)
+                none = self._of_none(query, bound, env) if checks.labels else None
+                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks, none)
                 self._memo[key] = self._binding.audit(query.name, call)
         self._read_sensitive, self._cuts, self._narrowed = outer
         self.facts.changed = True
@@ -534,6 +535,18 @@ class Binder:
             counts,
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),
         )
+
+    def _of_none(self, query: Query, bound: Env, env: Env) -> Plan:
+        """Return the plan of the same call with no rows in the relations that hold perceived labels."""
+        none = {
+            name: exp.Table(
+                this=exp.to_identifier(self._hoist(name, exp.select("*").from_(table.copy()).where("false")))
+            )
+            for name, table in bound.relations.items()
+            if self._reads_closed(table)
+        }
+        bound = replace(bound, relations={**bound.relations, **none})
+        return self._alone(query, self._expanded_quietly(query, bound), env)
 
     def _reads_closed(self, table: exp.Table) -> bool:
         """Tell whether a bound relation holds perceived labels."""

@@ -231,6 +231,7 @@ class AuditCall:
         wider: That one of them which is of all rows that a view leaves some of out.
         drawn: Rows of a view are among its arguments that keeps as many of a label as there are of others.
         checks: What is counted beside it where it is closed.
+        of_none: The same call over no perceived labels, if it is about some that it names: its rows where one of these is hidden.
         schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
     """
@@ -245,6 +246,7 @@ class AuditCall:
     wider: str | None
     drawn: bool
     checks: Checks
+    of_none: Plan | None = None
     schema: pa.Schema | None = None
     rows: pa.Table | None = None
 
@@ -311,6 +313,7 @@ class Facts:
         mixed: Notes on relations of several lakes.
         used: Relations that were named, in the order they were met.
         audits: Names of the audits that it calls.
+        hidden: Notes on audits that were asked about labels of which nothing is told.
     """
 
     text: str = ""
@@ -328,6 +331,7 @@ class Facts:
     mixed: list[str] = field(default_factory=list)
     used: dict[str, Relation] = field(default_factory=dict)
     audits: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

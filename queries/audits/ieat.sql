@@ -115,26 +115,8 @@ smallest AS (
 )
 SELECT t.*, s.smallest, u.suppressed
 FROM tested_association(
-  mean_directions(
-    images,
-    (
-      SELECT t.image_id, t.label
-      FROM targets AS t
-      JOIN group_sizes(targets, $min_count) AS s ON s.label = t.label AND s.used
-      WHERE t.label IN ($x, $y)
-    ),
-    sources
-  ),
-  mean_directions(
-    images,
-    (
-      SELECT t.image_id, t.label
-      FROM attributes AS t
-      JOIN group_sizes(attributes, $min_count) AS s ON s.label = t.label AND s.used
-      WHERE t.label IN ($a, $b)
-    ),
-    sources
-  ),
+  mean_directions(images, (SELECT image_id, label FROM targets WHERE label IN ($x, $y)), sources),
+  mean_directions(images, (SELECT image_id, label FROM attributes WHERE label IN ($a, $b)), sources),
   $x, $y, $a, $b, $permutations, $seed, $min_count
 ) AS t
 CROSS JOIN smallest AS s

@@ -152,7 +152,6 @@ lists AS MATERIALIZED (
   WHERE image_id IN (SELECT image_id FROM shared)
   GROUP BY side
 ),
--- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 runs AS MATERIALIZED (
   SELECT
     side,
@@ -163,7 +162,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM lists
-  JOIN unused AS u ON NOT u.suppressed
 ),
 scored AS (
   SELECT side, run.seed AS seed, run.n_train AS n_train, run.n_test AS n_test, run.note AS note, 'accuracy' AS definition,

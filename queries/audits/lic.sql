@@ -187,7 +187,6 @@ lists AS (
   GROUP BY metric, place
   HAVING least(count(CASE WHEN label = $label THEN 1 END), count(CASE WHEN label = $against THEN 1 END)) >= $min_count
 ),
--- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 runs AS MATERIALIZED (
   SELECT
     l.metric,
@@ -200,7 +199,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM lists AS l
-  JOIN unused AS u ON NOT u.suppressed
   CROSS JOIN known AS k
   CROSS JOIN terms AS t
 ),

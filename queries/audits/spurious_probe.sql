@@ -185,7 +185,6 @@ whole AS MATERIALIZED (
   JOIN control AS v ON v.image_id = m.image_id
   WHERE v.embedding IS NOT NULL
 ),
--- of hidden labels nothing is learned: whether it can be, and how long it takes, would tell which is the small one
 runs AS MATERIALIZED (
   SELECT
     'texts' AS features,
@@ -196,7 +195,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM said AS s
-  JOIN unused AS u ON NOT u.suppressed
   CROSS JOIN terms AS t
   UNION ALL
   SELECT
@@ -208,7 +206,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM seen AS s
-  JOIN unused AS u ON NOT u.suppressed
   UNION ALL
   SELECT
     'control' AS features,
@@ -219,7 +216,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM whole AS s
-  JOIN unused AS u ON NOT u.suppressed
 ),
 scored AS (
   SELECT

@@ -98,7 +98,8 @@ def diagnosed(
     if facts.pooled and len(_known(resolver, "annotator") or ()) > 1:
         told += [text for one in facts.pooled for text in join_overlap.together(one, evaluate)]
     apart = list(watch.notes(rows, evaluate)) if watch is not None else []
-    told += apart or ([_FEW] if rows == 0 and facts.counts_closed else [])
+    told += facts.hidden
+    told += apart or ([_FEW] if rows == 0 and facts.counts_closed and not facts.hidden else [])
     notes += [text for text in dict.fromkeys(told) if text not in notes]
 
 
