@@ -5,7 +5,7 @@ Every attribute of known_attributes (objects, words, labels, topics, colours, po
 from people) against every clear label. count of the n_label images of the label have it, rest_count of the n - n_label
 images of the other labels. value = rate - rest_rate, with Newcombe's 95 % interval. Images are those with a clear
 label; for positions, sizes and distances those of them that have the object at all (with a person beside it, for
-distances); family is what they are siblings in. G2 of the two-by-two table, its p-value and the q-value of Benjamini and
+distances), which n_apart images of the label or more have and lack such a box (NULL where all have one); family is what they are siblings in. G2 of the two-by-two table, its p-value and the q-value of Benjamini and
 Hochberg over all rows, so that one of twenty with q < 0.05 is there by chance. With two labels an attribute has one row, of the label that has it more
 often.
 
@@ -54,6 +54,12 @@ count = "n_label"
 of = "n"
 by = ["label"]
 within = ["kind", "family"]
+omit = true
+
+[[cells]]
+count = "n_apart"
+within = ["kind", "family"]
+measures = ["n_label", "n", "n_concept", "count", "value", "low", "high", "rate", "rest_rate", "rest_count", "g2", "p", "q"]
 omit = true
 
 [[cells]]
@@ -110,6 +116,7 @@ SELECT
   n_label,
   n_concept,
   n,
+  n_apart,
   g2,
   p,
   q

@@ -2,7 +2,8 @@
 answers = "How often images of a label have an attribute, against images of the other labels: counts and rates."
 details = """
 A row an attribute and clear label: count of the n_label images of the label have the attribute, rest_count of the
-n - n_label others; n_concept is the sum of both. Where group_sizes hides a clear label, an attribute that 1 to min_count - 1
+n - n_label others; n_concept is the sum of both. n_apart, where attributes have a scope: the fewest images of the label that have
+the object, or a box, and none of this kind, such as no person beside it; NULL where all have. Where group_sizes hides a clear label, an attribute that 1 to min_count - 1
 images have of labels that take no part has no row: how many images have it can be counted without any label. Attributes
 with a scope are compared among the images that have any attribute of the same kind and scope. is_listed: what
 spurious_correlations ranks, which is with two labels the row of the label that has the attribute more often. family: attributes of which an image may have one only, or has one at least: the
@@ -68,6 +69,21 @@ label_n AS (
 whole_n AS (
   SELECT label, count(*) AS n_label FROM members GROUP BY label
 ),
+-- how many fewer these are than others with the same object
+apart AS (
+  SELECT l.kind, l.scope, l.label, min(o.images - l.n_label) AS n_apart
+  FROM label_n AS l
+  JOIN (
+    SELECT scope, label, n_label AS images FROM label_n
+    UNION
+    SELECT f.attribute AS scope, m.label, count(*) AS images
+    FROM found AS f
+    JOIN members AS m ON m.image_id = f.image_id
+    WHERE f.kind = 'object' AND f.scope = ''
+    GROUP BY f.attribute, m.label
+  ) AS o ON o.scope = l.scope AND o.label = l.label AND o.images > l.n_label
+  GROUP BY l.kind, l.scope, l.label
+),
 image_n AS (
   SELECT kind, scope, count(*) AS n FROM scoped GROUP BY kind, scope
 ),
@@ -93,12 +109,14 @@ cells AS (
     coalesce(p.count, 0) AS count,
     CASE c.scope WHEN '' THEN w.n_label ELSE coalesce(l.n_label, 0) END AS n_label,
     CASE c.scope WHEN '' THEN a.n ELSE i.n END AS n,
+    d.n_apart,
     count(*) OVER (PARTITION BY c.kind, c.attribute, c.scope) AS labels
   FROM concept_n AS c
   CROSS JOIN whole_n AS w
   CROSS JOIN (SELECT count(DISTINCT image_id) AS n FROM members) AS a
   LEFT JOIN image_n AS i ON i.kind = c.kind AND i.scope = c.scope
   LEFT JOIN label_n AS l ON l.kind = c.kind AND l.scope = c.scope AND l.label = w.label
+  LEFT JOIN apart AS d ON d.kind = c.kind AND d.scope = c.scope AND d.label = w.label
   ANTI JOIN few_hidden AS h ON h.kind = c.kind AND h.attribute = c.attribute AND h.scope = c.scope
   LEFT JOIN counts AS p ON p.kind = c.kind AND p.attribute = c.attribute AND p.scope = c.scope AND p.label = w.label
 )
