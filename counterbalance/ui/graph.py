@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _WIDTH: Final = 230
-_HEIGHT: Final = 30
+_HEIGHT: Final = 44
 _ACROSS: Final = 90
 _DOWN: Final = 16
 _LETTERS: Final = 30
@@ -27,6 +27,7 @@ class Node:
         reads: Names of what it is made of.
         state: ``fresh``, ``stale`` …; a class of the style sheet, too.
         version: Of a table or view, where it is told.
+        recipe: What declared it, if a recipe did.
     """
 
     name: str
@@ -34,6 +35,18 @@ class Node:
     reads: Sequence[str] = ()
     state: str = "fresh"
     version: int | None = None
+    recipe: str | None = None
+
+    @property
+    def says(self) -> str:
+        """Return what stands below its name.
+
+        Example:
+            >>> Node("edits", "view", version=3, recipe="gensynth").says
+            'view of gensynth, version 3'
+        """
+        of = "" if self.recipe is None else f" of {self.recipe}"
+        return f"{self.kind}{of}" + ("" if self.version is None else f", version {self.version}")
 
 
 def steps(nodes: Sequence[Node]) -> dict[str, int]:
@@ -90,24 +103,23 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> Markup:
 def _box(node: Node, place: tuple[int, int]) -> Markup:
     shown = node.name if len(node.name) <= _LETTERS else node.name[: _LETTERS - 1] + "…"
     return Markup(
-        '<g class="node {} {}"><title>{}: {}, {}{}</title><rect x="{}" y="{}" width="{}" height="{}" rx="6"/>'
-        '<text x="{}" y="{}">{}</text><text class="version" x="{}" y="{}">{}</text></g>'
+        '<g class="node {} {}"><title>{}: {}, {}</title><rect x="{}" y="{}" width="{}" height="{}" rx="6"/>'
+        '<text x="{}" y="{}">{}</text><text class="says" x="{}" y="{}">{}</text></g>'
     ).format(
         node.kind,
         node.state,
         node.name,
-        node.kind,
+        node.says,
         node.state,
-        "" if node.version is None else f", version {node.version}",
         *place,
         _WIDTH,
         _HEIGHT,
         place[0] + 10,
-        place[1] + 20,
+        place[1] + 18,
         escape(shown),
-        place[0] + _WIDTH - 8,
-        place[1] + 20,
-        "" if node.version is None else f"v{node.version}",
+        place[0] + 10,
+        place[1] + 35,
+        escape(node.says),
     )
 
 
@@ -116,6 +128,7 @@ def of(
     kinds: Mapping[str, str],
     states: Mapping[str, str],
     versions: Mapping[str, int | None],
+    recipes: Mapping[str, str],
 ) -> list[Node]:
     """Return nodes of things that are declared, and of the tables that they read.
 
@@ -124,13 +137,21 @@ def of(
         kinds: Kind of each that is declared.
         states: State of each that is declared.
         versions: Those of tables and views; ``None`` where it is not told.
+        recipes: Which declared what.
     """
     tables = dict.fromkeys(r for read in reads.values() for r in read if r not in kinds)
     plain = [Node(name, "table", version=versions.get(name)) for name in tables]
     return [
         *plain,
         *(
-            Node(name, kinds[name].split()[-1], tuple(dict.fromkeys(read)), states[name], versions.get(name))
+            Node(
+                name,
+                kinds[name].split()[-1],
+                tuple(dict.fromkeys(read)),
+                states[name],
+                versions.get(name),
+                recipes.get(name),
+            )
             for name, read in reads.items()
         ),
     ]

@@ -33,8 +33,8 @@ FROM meta.errors WHERE column_name IS NOT NULL ORDER BY at DESC, error_id LIMIT 
 _REFUSED: Final = """\
 SELECT source, table_name, code, count(*) AS items, min(message) AS message FROM meta.errors WHERE column_name IS NULL
 GROUP BY source, table_name, code ORDER BY items DESC, source, table_name, code LIMIT $most"""
-_READS: Final = "SELECT target, relation, concat_ws('.', relation, column_name) FROM meta.lineage ORDER BY ALL"
-"""Inputs of each definition, one step up."""
+_READS: Final = "SELECT target, relation, concat_ws('.', relation, column_name), recipe FROM meta.lineage ORDER BY ALL"
+"""Inputs of each definition, one step up, and the recipe that declared it."""
 _RUNS: Final = """\
 SELECT at, kind, target, state, mode, written, updated, rejected, seconds FROM meta.runs ORDER BY at DESC LIMIT $most"""
 
@@ -78,16 +78,19 @@ async def state(request: Request) -> Response:
         shown = declared[:_DRAWN]
         known = {row["target"] for row in declared}
         reads: dict[str, list[str]] = {row["target"]: [] for row in shown}
-        for target, relation, name in session.sql(_READS).fetchall():
+        recipes: dict[str, str] = {}
+        for target, relation, name, recipe in session.sql(_READS).fetchall():
+            recipes |= {} if recipe is None else {target: recipe}
             if target in reads:
                 reads[target].append(name if name in known else relation.removeprefix(_CLOSED))
         kinds, states = ({row["target"]: row[of] for row in shown} for of in ("kind", "state"))
         ask = {name: session.sql(text, most=_ROWS).to_arrow().to_pylist() for name, text in _ASKED.items()}
         accesses = lake.accesses(sensitive=session.purpose).to_pylist()[-_ROWS:] if session.purpose else []
         versions = dict(session.sql("SELECT name, version FROM meta.tables").fetchall())
-        drawing = graph.drawn(graph.of(reads, kinds, states, versions)) if reads else ""
+        drawing = graph.drawn(graph.of(reads, kinds, states, versions, recipes)) if reads else ""
         return {
             "declared": declared,
+            "recipes": recipes,
             "drawing": drawing,
             "left_out": len(declared) - len(shown),
             "accesses": accesses,

@@ -41,6 +41,7 @@ class Definition:
         options: Kind and options of an index; of a view ``errors``, the column that tells why a row was skipped.
         reads: Inputs as (relation, column) pairs; ``*`` for the whole relation.
         sensitive: It holds perceived-demographic labels, and is shown only in a session with a purpose.
+        recipe: The recipe that declared it, if one did; no part of what it is.
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Definition:
     options: Mapping[str, Any] = field(default_factory=dict)
     reads: tuple[tuple[str, str], ...] = ()
     sensitive: bool = False
+    recipe: str | None = field(default=None, compare=False)
 
     @property
     def target(self) -> str:

@@ -31,7 +31,7 @@ DOCS: Final = {
     "columns": "columns with type and meaning; of a generated one, its expression",
     "views": "materialized views: their SELECT, key and schedule",
     "indexes": "indexes: table, column, kind and options, schedule",
-    "lineage": "what reads what, column by column",
+    "lineage": "what reads what, column by column, and which recipe declared it",
     "runs": "what was run, one row a run",
     "errors": "rows and items that were refused, with the reason",
     "tags": "named versions",
@@ -202,11 +202,18 @@ def _tags(location: Location, untold: frozenset[str] | None) -> pa.Table:
 def _lineage(location: Location) -> pa.Table:
     """Return what every declared thing reads itself, a row a column; NULL for a whole relation."""
     rows = [
-        {"target": d.target, "kind": d.kind, "relation": r, "column_name": None if c in {"", "*"} else c, "sql": d.sql}
+        {
+            "target": d.target,
+            "kind": d.kind,
+            "relation": r,
+            "column_name": None if c in {"", "*"} else c,
+            "sql": d.sql,
+            "recipe": d.recipe,
+        }
         for d in definitions.load(location).order()
         for r, c in sorted(d.reads)
     ]
-    names = ("target", "kind", "relation", "column_name", "sql")
+    names = ("target", "kind", "relation", "column_name", "sql", "recipe")
     return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
 
 

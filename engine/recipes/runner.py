@@ -143,6 +143,8 @@ class _Run:
 
     def _declare(self, report: StepReport, statement: statements.Declaration) -> None:
         notes: list[str] = []
+        if isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex):
+            statement = replace(statement, recipe=self._recipe.name)
         execute = partial(dispatch.execute, self._lake.location, purpose=self._how.sensitive, notes=notes)
         try:
             told = execute(statement)

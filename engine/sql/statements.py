@@ -47,6 +47,7 @@ class AddColumn:
         expression: What stands between the parentheses.
         if_not_exists: The same column that is there already is not an error.
         options: ``schedule``, ``sensitive``.
+        recipe: The recipe that says it, if one does.
     """
 
     table: str
@@ -55,6 +56,7 @@ class AddColumn:
     expression: str
     if_not_exists: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    recipe: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class CreateView:
         options: ``schedule``, ``sensitive``, ``errors``.
         replace: Take the place of the one that is there.
         if_not_exists: The same view that is there already is not an error.
+        recipe: The recipe that says it, if one does.
     """
 
     name: str
@@ -86,6 +89,7 @@ class CreateView:
     options: Mapping[str, Any] = field(default_factory=dict)
     replace: bool = False
     if_not_exists: bool = False
+    recipe: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class CreateIndex:
     columns: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     if_not_exists: bool = False
+    recipe: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

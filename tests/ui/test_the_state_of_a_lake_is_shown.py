@@ -33,8 +33,20 @@ def test_what_is_made_of_what_is_drawn(client, lake):
     assert page.count('class="arrow"') == 3
     assert '<g class="node column stale"><title>captions.size: column, stale</title>' in page
     version = lake.sql("SELECT version FROM meta.tables WHERE name = 'captions'").fetchall()[0][0]
-    assert f'<g class="node table fresh"><title>captions: table, fresh, version {version}</title>' in page
-    assert f">v{version}</text>" in page
+    assert f'<g class="node table fresh"><title>captions: table, version {version}, fresh</title>' in page
+    assert f">table, version {version}</text>" in page
+
+
+def test_which_recipe_declared_it_is_told(client, lake):
+    lake.recipe("prepare", until="sentiment", refresh={"executor": "inline"})
+    made = dict(lake.sql("SELECT DISTINCT target, recipe FROM meta.lineage").fetchall())
+    own = {target for target, recipe in made.items() if recipe == "prepare"}
+    assert own == {"prepared_words", "prepared_crime_words", "prepared_countries", "prepared_gender", "captions.vader"}
+    assert {made["captions.size"], made["sizes"]} == {None}
+    page = client(lake).get("/lakes/demo/state").text
+    assert page.count("<td>prepare</td>") == len(own)
+    assert "<title>prepared_gender: view of prepare, version " in page
+    assert "<title>captions.vader: column of prepare, fresh</title>" in page
 
 
 def test_it_only_reads_unless_it_is_allowed(client, lake):

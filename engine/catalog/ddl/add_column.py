@@ -85,6 +85,7 @@ def add_column(
         schedule=check_schedule(statement.options),
         reads=reads,
         sensitive=_is_sensitive(catalog, statement, expression),
+        recipe=statement.recipe,
     )
     new = closed.inherit(location, as_said, purpose)
     if new.sensitive and not as_said.sensitive and notes is not None:

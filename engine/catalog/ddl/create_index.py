@@ -44,6 +44,7 @@ def create_index(location: Location, statement: CreateIndex) -> Definition:
         schedule=check_schedule(statement.options),
         options={"kind": spec.kind, **spec.options},
         reads=((statement.table, spec.column),),
+        recipe=statement.recipe,
     )
     known = catalog.definitions.indexes().get(name)
     if known is not None and statement.if_not_exists:

@@ -135,6 +135,7 @@ def _definition(catalog: Catalog, statement: CreateView, reading: Reading, *, pu
         schedule=check_schedule(statement.options),
         reads=reading.reads,
         sensitive=said or (purpose is not None and reads_closed),
+        recipe=statement.recipe,
     )
 
 
