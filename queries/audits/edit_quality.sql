@@ -8,15 +8,12 @@ Wilson's 95 % interval, for every label, every template, both, and 'all'. Edits 
 are alike: the interval is of as many independent edits as would tell as much. Edits without a value (NULL) do not count
 for its metric. Labels are those asked of a model, and predicted ones perceived by another: never facts about persons.
 
-n_right of the images have an edit that counts, n_wrong one that does not, n_both of either kind; NULL where none has, of
-any label. n_more, of recall: images with an edit that is found by one k and not by the k before, the smallest such count
-but 0 of all k. The engine hides small counts of edits, and of images of these four (docs/safety.md).
-
 For recall give hits, such as hits_with_own(asked, pool, own), which has every edit in a pool of real pictures: query_id
 and the item that counts as found are the edit's id. Where an edit has several texts, queries says whose each is, and n
 counts texts.
 """
 subject = "contrast sets"
+exact = true
 source = """
 Smith et al., Balancing the Picture (GenSynth, 2023): zero-shot gender accuracy and text-to-image R@K of edits;
 acceptance by template"""
@@ -67,28 +64,11 @@ by = ["label", "template"]
 within = ["metric", "k"]
 
 [[cells]]
-count = "n_right"
+count = "count"
+of = "n"
 by = ["label", "template"]
 within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
-
-[[cells]]
-count = "n_wrong"
-by = ["label", "template"]
-within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
-
-[[cells]]
-count = "n_both"
-by = ["label", "template"]
-within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
-
-[[cells]]
-count = "n_more"
-by = ["label", "template"]
-within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
+measures = ["value", "low", "high"]
 ---*/
 WITH own AS (
   SELECT DISTINCT
@@ -98,39 +78,30 @@ WITH own AS (
   WHERE edit_id IS NOT NULL
 ),
 found AS (
-  SELECT
-    query_id,
-    k,
-    value = 1 AS good,
-    row_number() OVER (PARTITION BY query_id ORDER BY k) AS place,
-    row_number() OVER (PARTITION BY query_id, value = 1 ORDER BY k) AS place_of_good
+  SELECT query_id, k, value = 1 AS good
   FROM ranking_metrics(
     hits, (SELECT * FROM hits WHERE 1 = 0), (SELECT edit_id AS item_id, label FROM edits WHERE 1 = 0), relevant, $k
   )
   WHERE metric = 'recall'
 ),
--- place: of a cut-off of recall; is_new: an edit that is found by it, and not by the one before
 outcomes AS (
   SELECT
-    'accuracy' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, predicted = label AS good, 1 AS place,
-    false AS is_new
+    'accuracy' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, predicted = label AS good
   FROM own
   WHERE predicted IS NOT NULL AND label IS NOT NULL
   UNION ALL
   SELECT
-    'accepted' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, accepted AS good, 1 AS place, false AS is_new
+    'accepted' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, accepted AS good
   FROM own
   WHERE accepted IS NOT NULL
   UNION ALL
   SELECT
-    'background' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, background = 0 AS good, 1 AS place,
-    false AS is_new
+    'background' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, background = 0 AS good
   FROM own
   WHERE background IS NOT NULL
   UNION ALL
   SELECT
-    'recall' AS metric, f.k, e.label, e.template, e.source, f.good, f.place,
-    f.good AND f.place > 1 AND f.place_of_good = 1 AS is_new
+    'recall' AS metric, f.k, e.label, e.template, e.source, f.good
   FROM found AS f
   JOIN (SELECT DISTINCT query_id, edit_id FROM queries) AS q ON q.query_id = f.query_id
   JOIN own AS e ON e.edit_id = q.edit_id
@@ -145,9 +116,7 @@ by_source AS (
     grouping(label) AS all_labels,
     grouping(template) AS all_templates,
     count(*) AS n,
-    count(CASE WHEN good THEN 1 END) AS count,
-    count(CASE WHEN is_new THEN 1 END) AS more,
-    max(place) AS place
+    count(CASE WHEN good THEN 1 END) AS count
   FROM outcomes
   GROUP BY GROUPING SETS (
     (metric, k, source), (metric, k, label, source), (metric, k, template, source), (metric, k, label, template, source)
@@ -164,11 +133,6 @@ counts AS (
     CAST(sum(n) AS BIGINT) AS n,
     CAST(sum(count) AS BIGINT) AS count,
     count(*) AS images,
-    count(CASE WHEN count > 0 THEN 1 END) AS n_right,
-    count(CASE WHEN count < n THEN 1 END) AS n_wrong,
-    count(CASE WHEN count > 0 AND count < n THEN 1 END) AS n_both,
-    count(CASE WHEN more > 0 THEN 1 END) AS more,
-    max(place) AS place,
     CAST(sum(count * count) AS DOUBLE) AS squares,
     CAST(sum(count * n) AS DOUBLE) AS products,
     CAST(sum(n * n) AS DOUBLE) AS sizes
@@ -179,11 +143,7 @@ shares AS (
   SELECT
     *,
     CAST(count AS DOUBLE) / n AS value,
-    effective_size(count, n, squares, products, sizes, images) AS effective,
-    max(n_right) OVER (PARTITION BY metric, k) AS most_right,
-    max(n_wrong) OVER (PARTITION BY metric, k) AS most_wrong,
-    max(n_both) OVER (PARTITION BY metric, k) AS most_both,
-    min(nullif(more, 0)) OVER (PARTITION BY metric, label, template, all_labels, all_templates) AS least_more
+    effective_size(count, n, squares, products, sizes, images) AS effective
   FROM counts
 )
 SELECT
@@ -196,11 +156,7 @@ SELECT
   images,
   value,
   wilson_low(value * effective, effective) AS low,
-  wilson_high(value * effective, effective) AS high,
-  CASE WHEN most_right > 0 THEN n_right END AS n_right,
-  CASE WHEN most_wrong > 0 THEN n_wrong END AS n_wrong,
-  CASE WHEN most_both > 0 THEN n_both END AS n_both,
-  CASE WHEN place > 1 THEN least_more END AS n_more
+  wilson_high(value * effective, effective) AS high
 FROM shares
 WHERE (all_labels = 1 OR label IS NOT NULL) AND (all_templates = 1 OR template IS NOT NULL)
 ORDER BY metric, k, all_labels DESC, label, all_templates DESC, template
