@@ -1,4 +1,4 @@
-"""Two lakes, or two versions of one, side by side: what differs, with tests, and which pictures came and went."""
+"""Two lakes, or two versions of one, side by side: what differs, with tests, and which pictures one has alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 _DRAWN: Final = 24
 _SHOWN: Final = 24
 _HIDDEN: Final = ("params", "statistic", "df", "smallest_a", "smallest_b", "base_images_a", "base_images_b")
-_ONLY: Final = "SELECT i.image_id, i.key FROM {} AS i ANTI JOIN {} AS o ON i.image_id = o.image_id"
+_ONLY: Final = "SELECT i.image_id, i.key FROM {here} AS i ANTI JOIN {there} AS o ON i.{column} = o.{column}"
+_SAME: Final = {"sha256": "bytes", "key": "key", "uri": "address"}
+"""Columns that say which picture it is, and what a page calls them."""
+_FILLED: Final = f"SELECT {', '.join(f'count({c}) / greatest(count(*), 1)' for c in _SAME)} FROM {{}}"
 _TITLES: Final = {
     "demographics": "Shares of labels",
     "sentiment": "Tone of texts",
@@ -83,18 +86,23 @@ def _compared(session: Session, groups: Sequence[str], *, is_same: bool) -> dict
     result = session.sql(text)
     rows = result.to_arrow()
     heads, cells = table_of(rows.drop_columns([c for c in _HIDDEN if c in rows.column_names]), most=500)
-    found = {"heads": heads, "rows": cells, "notes": result.notes, "sql": text, "charts": _charts(rows), "changes": []}
-    if is_same:
-        found["changes"] = [
-            _only(session, "came", f"{comparison.OTHER}.images", "images"),
-            _only(session, "went", "images", f"{comparison.OTHER}.images"),
-        ]
-    return found
+    found = {"heads": heads, "rows": cells, "notes": result.notes, "sql": text, "charts": _charts(rows)}
+    first, second = "images", f"{comparison.OTHER}.images"
+    column = "image_id" if is_same else _identity(session, (first, second))
+    changes = [_only(session, "came", second, first, column), _only(session, "went", first, second, column)]
+    return found | {"changes": changes, "same_by": None if is_same else _SAME[column]}
 
 
-def _only(session: Session, what: str, here: str, there: str) -> dict[str, Any]:
+def _identity(session: Session, sides: Sequence[str]) -> str:
+    """Return the column by which pictures of two lakes are the same: the one that most of both have."""
+    shares = zip(*(session.sql(_FILLED.format(side)).fetchall()[0] for side in sides), strict=True)
+    least = dict(zip(_SAME, map(min, shares), strict=True))
+    return max(least, key=least.__getitem__)
+
+
+def _only(session: Session, what: str, here: str, there: str, column: str) -> dict[str, Any]:
     """Return how many images one side has alone, and the first of them."""
-    query = _ONLY.format(here, there)
+    query = _ONLY.format(here=here, there=there, column=column)
     count = session.sql(f"SELECT count(*) FROM ({query})").fetchall()[0][0]
     first = session.sql(f"SELECT * FROM ({query}) ORDER BY image_id LIMIT $most", most=_SHOWN).to_arrow().to_pylist()
     return {"what": what, "count": count, "first": first}

@@ -44,13 +44,29 @@ def test_two_versions_of_a_lake(client, lake, capsys):
     assert 'aria-label="All rows"' in page
 
 
-@pytest.mark.thorough
 def test_two_lakes(client, lake, empty_lake, build):
-    empty_lake.ingest(rows(build, list(range(40)), lambda _: "a woman"))
-    app = client(lake, empty_lake)
-    answer = app.get("/lakes/demo/compare?with=other")
-    assert answer.status_code == 200
-    assert "pictures came" not in answer.text
+    """Ids are each lake's own: by their keys, five pictures of one are in the other, too."""
+    told = rows(build, list(range(1000, 1040)), lambda _: "a woman")
+    keys = [f"{HOSTILE}{i - 1000}" if i < 1005 else f"of {i}" for i in range(1000, 1040)]
+    empty_lake.ingest(told | {"images": build.images(image_id=list(range(1000, 1040)), key=keys)})
+    page = client(lake, empty_lake).get("/lakes/demo/compare?with=other").text
+    assert "one picture where they have the same key." in page
+    assert "35 pictures of other only" in page
+    assert "75 pictures of demo only" in page
+    assert '<a href="/lakes/other/images/1005">' in page
+    assert '<a href="/lakes/demo/images/5">' in page
+    assert "pictures came" not in page
+    assert HOSTILE not in page
+
+
+def test_pictures_of_two_lakes_are_told_apart_by_their_bytes(client, empty_lake, build, tmp_path):
+    empty_lake.ingest({"images": build.images(image_id=[1, 2], key=["z", "c"], sha256=["1" * 64, "4" * 64])})
+    third = cb.connect(tmp_path / "third.lake")
+    third.ingest({"images": build.images(image_id=[1, 2, 3], key=["a", "b", "c"], sha256=[c * 64 for c in "123"])})
+    page = client(empty_lake, third).get("/lakes/demo/compare?with=other").text
+    assert "one picture where they have the same bytes." in page
+    assert "1 picture of demo only" in page
+    assert "2 pictures of other only" in page
 
 
 @pytest.mark.parametrize(
