@@ -40,13 +40,14 @@ def client(record_property: Callable[[str, object], None]) -> Iterator[Callable[
 
 @pytest.fixture
 def served() -> Iterator[Callable[..., str]]:
-    """``served(lake, …)`` serves it to this machine as long as the test runs, and returns the address: its token is ``secret``."""
+    """``served(lake, other, …)`` serves it to this machine as long as the test runs, and returns the address: its token is ``secret``."""
     running: list[tuple[uvicorn.Server, threading.Thread]] = []
 
-    def start(lake: Lake, **settings: Any) -> str:
+    def start(lake: Lake, other: Lake | None = None, **settings: Any) -> str:
         listening = server.listen("127.0.0.1", 0)
         host, port = listening.getsockname()
-        app = create({"demo": lake}, token="secret", hosts=server.names(host, port), **settings)
+        lakes = {"demo": lake} if other is None else {"demo": lake, "other": other}
+        app = create(lakes, token="secret", hosts=server.names(host, port), **settings)
         one = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
         thread = threading.Thread(target=one.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -66,7 +66,11 @@ export function sortable(table) {
 for (const table of document.querySelectorAll("main .scroll table")) sortable(table);
 
 const choice = document.getElementById("lake-choice");
-choice?.addEventListener("change", () => location.assign(choice.value));
+choice?.addEventListener("change", () => {
+  // the same page of the other lake, with what it asks for; but an image is one of its own lake
+  const page = location.pathname.match(/^\/lakes\/[^/]+(\/.*)?$/)?.[1] ?? "";
+  location.assign(choice.value + (page.startsWith("/images/") ? "/browse" : page + location.search));
+});
 
 const dialog = document.getElementById("purpose-dialog");
 document.getElementById("purpose").addEventListener("click", () => dialog.showModal());
