@@ -59,6 +59,7 @@ async def browse(request: Request) -> Response:
             "images": _tiles(session, found.page(offset, PAGE)),
             "total": total,
             "facets": facets.facets(session, found, filters),
+            "sorts": selection.sorts(found.columns),
             "numbers": facets.numbers(found.columns, filters),
             "sampled": total > facets.COUNTED,
             "most": total >= selection.MOST,
@@ -79,7 +80,6 @@ async def browse(request: Request) -> Response:
         offset=offset,
         limit=PAGE,
         address=filters.address(),
-        sorts=selection.SORTS,
         seen=_seen(filters),
     )
     return _then_pictures(request, answer, found["images"], filters)

@@ -32,6 +32,8 @@ NEAREST: Final = 1000
 TABLES: Final = ("images", "captions", "detections")
 """Tables whose columns images are filtered by."""
 SORTS: Final = {"image_id": "number", "random": "hash of the number"}
+_COMPARED: Final = ("timestamp", "date", "time", "duration")
+_TEXTS: Final = ("string", "large_string")
 _HASH: Final = "md5(CAST(i.image_id AS VARCHAR))"
 _LENGTH: Final = 300
 _SQL_LENGTH: Final = 20_000
@@ -65,6 +67,23 @@ def is_number(kind: str) -> bool:
     return kind.startswith(_NUMBERS)
 
 
+def sorts(columns: Columns) -> dict[str, str]:
+    """Return what images can be sorted by, each with what a page calls it.
+
+    Example:
+        >>> sorts({"images": {"image_id": "int64", "width": "int32", "split": "string", "embedding": "list<item: float>"}})
+        {'image_id': 'number', 'random': 'hash of the number', 'images.width': 'width, smallest first',
+         '-images.width': 'width, largest first', 'images.split': 'split', '-images.split': 'split, backwards'}
+    """
+    found = dict(SORTS)
+    for name, kind in columns["images"].items():
+        if name != "image_id" and (is_number(kind) or kind.startswith(_COMPARED)):
+            found |= {f"images.{name}": f"{name}, smallest first", f"-images.{name}": f"{name}, largest first"}
+        elif kind in _TEXTS:
+            found |= {f"images.{name}": name, f"-images.{name}": f"{name}, backwards"}
+    return found
+
+
 def written(value: float) -> str:
     """Return a number as a person writes it, all of it.
 
@@ -90,7 +109,8 @@ class Filters:
         most: Largest value by ``table.column``.
         similar: Only images near to that one, the nearest first.
         sql: Somebody's own query, whose ``image_id`` are the images, in its order.
-        sort: One of ``SORTS``, where neither of these gives an order.
+        sort: One of ``sorts``: by number, by a hash of it, or by a column of images, ``-`` before which turns it round. Where
+            ``similar`` or ``sql`` gives an order, by number means theirs.
         at: Tag or moment at which the lake is read; now without one.
         unsafe: Also images that their source does not call safe.
         blur: Blur heads in pictures.
@@ -184,10 +204,11 @@ class Filters:
         return f"SELECT i.image_id\nFROM images AS i{joined}" + (f"\nWHERE {where}" if where else "") + f"\n{order}"
 
     def _order(self, columns: Columns) -> tuple[str, str]:
-        if self.sort not in SORTS:
+        known = sorts(columns)
+        if self.sort not in known:
             raise _wrong(
-                f"images are not sorted by {self.sort[:40]!r}{did_you_mean(self.sort, SORTS)}",
-                "sorts: image_id, random",
+                f"images are not sorted by {self.sort[:40]!r}{did_you_mean(self.sort, known)}",
+                f"sorts: {', '.join(known)}",
             )
         own = f"(SELECT image_id, row_number() OVER () AS place FROM (\n{self.sql.rstrip().rstrip(';')}\n))"
         chosen = f"(SELECT image_id, min(place) AS place FROM {own} GROUP BY image_id)"
@@ -206,6 +227,9 @@ class Filters:
             order = "ORDER BY near.rank, i.image_id"
         if self.sort == "random":
             order = f"ORDER BY {_HASH}, i.image_id"
+        elif self.sort not in SORTS:
+            column = name_of(self.sort.removeprefix("-").removeprefix("images."))
+            order = f"ORDER BY i.{column}{' DESC' * self.sort.startswith('-')} NULLS LAST, i.image_id"
         return joined, order
 
     def _conditions(self, columns: Columns) -> dict[str, list[str]]:

@@ -85,6 +85,26 @@ def test_pages_follow_one_another(client):
     assert pages[3]["images"] == []
 
 
+@pytest.mark.parametrize("column", ["width", "license", "split"])
+@pytest.mark.parametrize("turned", ["", "-"])
+def test_images_are_sorted_by_a_column(client, lake, column, turned):
+    """Those without a value are last, either way, and equal ones go by their numbers."""
+    with lake.session() as session:
+        order = f"{column} {'DESC' if turned else 'ASC'} NULLS LAST, image_id"
+        plain = session.sql(f"SELECT image_id FROM images ORDER BY {order}").fetchall()
+        found = session.sql("FROM images").to_arrow()
+    assert ids(client, f"sort={turned}images.{column}") == [i for (i,) in plain]
+    assert len({*found[column].to_pylist()}) > 1
+    page = client.get(f"/lakes/demo/browse?sort={turned}images.{column}").text
+    assert f'<option value="{turned}images.{column}" selected>' in page
+
+
+def test_a_sort_goes_before_the_order_of_sql(client):
+    own = "sql=SELECT+image_id+FROM+images+ORDER+BY+image_id+DESC"
+    assert ids(client, own) == [6, 5, 4, 3, 2, 1]
+    assert ids(client, f"{own}&sort=images.width") == ids(client, "sort=images.width")
+
+
 def test_a_tile_has_the_first_caption(client):
     first, *_, last = client.get(WHERE).json()["images"]
     assert first == {"image_id": 1, "width": 640, "height": 480, "caption": "a man rides a horse"}
@@ -108,6 +128,8 @@ def test_facets_count_the_images_that_are_left(client):
     ("address", "code"),
     [
         ("sort=1", "E3744"),
+        ("sort=images.nothing", "E3744"),
+        ("sort=images.image_id;DROP", "E3744"),
         ("least.images.width=wide", "E3744"),
         ("least.images.width=nan", "E3744"),
         ("least.images.nothing=1", "E3744"),
