@@ -31,7 +31,7 @@ class ReadOptions:
         images: Folder or URI of the pictures, when they do not lie with the source.
         store_images: Whether to store picture bytes; ``None`` leaves it to the format.
         mapping: Column of the base tables to column of the source, e.g. ``{"caption": "alt"}``.
-        keep: Columns of the source that no base table has a place for, to be stored as labels of their images.
+        keep: Columns of the source that no base table has a place for, to be stored as labels of their images or boxes.
         annotator: Name of the annotator or model where the source does not say.
         origin: Origin of captions or boxes where the source does not say.
         limit: Stop after that many items (images, rows) of the source.

@@ -4,7 +4,8 @@ A source is a file, a folder (its ``annotations/`` first), a glob, or several wi
 shows in its annotations: ``caption`` makes rows of ``captions``; ``bbox`` with ``category_id`` makes rows of
 ``detections``, with ``keypoints`` where they are. The split is told by the file's name (``captions_val2017.json``).
 Files are streamed and read once, except where ``annotations`` come before ``images`` or ``categories`` stand in the
-middle; then twice. Members that have no place are told, and those of images stored as labels where ``keep`` names them.
+middle; then twice. Members that have no place are told, and those of images and boxes stored as labels of these where
+``keep`` names them: ``photographer``, ``annotations.occluded``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from counterbalance.ingest.validate import Ints
 
 SUFFIXES: Final = (".json",)
+_PREFIX: Final = "annotations."
 _BOX: Final = frozenset({"bbox", "category_id"})
 _OF_IMAGES: Final = ("id", "file_name", "width", "height", "license")
 _OF_ANNOTATIONS: Final = (
@@ -55,7 +57,7 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
         uri: A path or fsspec URI of a file, folder or glob; commas and braces for several.
         options: ``split`` names the split of a single file, and picks from several; ``images`` is the folder that
             ``file_name`` is joined to (or its sub-folder of the split's name, where there is one); ``keep`` names members
-            of images to store as labels by ``annotator``.
+            of images, and of boxes with ``annotations.`` before, to store as labels by ``annotator``.
         window: Bytes of JSON parsed at once.
 
     Returns:
@@ -64,7 +66,7 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
 
     Raises:
         NotFoundError: If nothing is there, or no file of that split (``E1006``); the chunks raise it for a name in ``keep``
-            that the first images of a file do not have (``E1002``).
+            that the first images, or the first boxes, of a file do not have (``E1002``).
         SourceError: If a file is packed, empty, cut short, HTML … (``E4020``, ``E4021``); the chunks raise it, too, for
             what only reading shows (``E4021`` to ``E4023``).
         RequestError: If ``options`` ask for what this format does not have (``E3001``), or to store pictures of a folder
@@ -110,15 +112,17 @@ class _LeftOut:
     """Members of a source's objects that have no place."""
 
     images: Members
-    annotations: Members = field(default_factory=lambda: Members(_OF_ANNOTATIONS))
+    boxes: Members = field(default_factory=lambda: Members(_OF_ANNOTATIONS, _PREFIX))
+    captions: Members = field(default_factory=lambda: Members(_OF_ANNOTATIONS))
     categories: Members = field(default_factory=lambda: Members(("id", "name")))
     others: set[str] = field(default_factory=set)
 
     def notes(self) -> list[str]:
-        """Return what they are: those of images can be kept."""
-        others = {"annotations": self.annotations, "categories": self.categories}
+        """Return what they are: those of images and of boxes can be kept."""
+        others = {"annotations": self.captions, "categories": self.categories}
         names = [f"{array}.{name}" for array, members in others.items() for name in members.names()]
-        return self.images.notes() + columns.cannot_keep("coco", names + sorted(self.others))
+        lost = columns.cannot_keep("coco", names + sorted(self.others))
+        return [*self.images.notes(), *self.boxes.notes(), *lost]
 
 
 @dataclass(slots=True)
@@ -176,6 +180,7 @@ class _Loader:
         self.document, self.base, self.options, self.limit, self.stored = document, base, options, limit, stored
         self.looked, self.left = looked, left
         self.kept: Sequence[str] | None = None
+        self.kept_of_boxes: Sequence[str] | None = None
         self.frames = Frames()
         self.images_from: str | None = None
         self.context = FileContext(document.uri, split, "", {}, base, options.origin, options.annotator)
@@ -232,24 +237,37 @@ class _Loader:
         self.left.images.add(items)
         objects = [i if isinstance(i, dict) else {} for i in items]
         if self.kept is None and objects:
-            self.kept = chosen(objects, self.options.keep, self.document.uri)
+            own = [name for name in self.options.keep if not name.startswith(_PREFIX)]
+            self.kept = chosen(objects, own, self.document.uri)
         return {name: self.left.images.kept(name, objects) for name in self.kept or ()}
+
+    def _kept_of_boxes(self, items: list[Any]) -> dict[str, list[str | None]]:
+        """Return the members of boxes that are kept, as texts; the first boxes of a file must have them."""
+        self.left.boxes.add(items)
+        if self.kept_of_boxes is None:
+            own = [name.removeprefix(_PREFIX) for name in self.options.keep if name.startswith(_PREFIX)]
+            self.kept_of_boxes = chosen(items, own, self.document.uri)
+        return {name: self.left.boxes.kept(name, items) for name in self.kept_of_boxes}
 
     def _annotations(self, event: Items) -> Piece:
         items, numbers = self.limit.annotations(event.items, _numbers(event))
-        self.left.annotations.add(items)
         said, boxed = _kinds(items)
         found: dict[str, Any] = {}
         rejects: list[Reject] = []
         if any(said):
             chosen, places = _where(items, numbers, said)
+            self.left.captions.add(chosen)
             found["captions"] = coco_rows.captions(self.context, places, chosen)
         if any(boxed):
             chosen, places = _where(items, numbers, boxed)
             if self.categories is None:
                 self.categories = self.document.categories(rejects)
                 self.left.categories.add(self.document.small("categories"))
-            found["detections"] = coco_rows.detections(self.context, places, chosen, self.frames, self.categories)
+            kept = self._kept_of_boxes(chosen)
+            *boxes, labels = coco_rows.detections(self.context, places, chosen, self.frames, self.categories, kept)
+            found["detections"] = boxes
+            labelled, of_labels = labels.tables(), labels.positions()
+            found |= {name: (table, of_labels[name], ()) for name, table in labelled.items()}
         entries = len(rejects)
         rejects += self._neither(items, numbers, said, boxed)
         for _, _, refused in found.values():

@@ -174,9 +174,14 @@ def captions(context: FileContext, numbers: Ints, items: list[Any]) -> tuple[pa.
 
 
 def detections(
-    context: FileContext, numbers: Ints, items: list[Any], frames: Frames, categories: Mapping[object, str]
-) -> tuple[pa.Table, Places, list[Reject]]:
-    """Return rows of ``detections`` from annotations that have a box or a category."""
+    context: FileContext,
+    numbers: Ints,
+    items: list[Any],
+    frames: Frames,
+    categories: Mapping[object, str],
+    kept: Mapping[str, list[str | None]],
+) -> tuple[pa.Table, Places, list[Reject], LabelRows]:
+    """Return rows of ``detections`` from annotations that have a box or a category, and labels of what is ``kept`` of them."""
     sieve = ObjectSieve(context.uri, "annotations", numbers, items)
     ids, image_ids = sieve.ids("id"), sieve.ids("image_id")
     boxes = _boxes(sieve, frames.of(image_ids))
@@ -193,7 +198,15 @@ def detections(
     points = keypoints(sieve)
     if points is not None:
         columns["keypoints"] = points
-    return *sieve.rows(columns, "detection_id"), sieve.rejects
+    texts = {name: sieve.stored(name, values) for name, values in kept.items()}
+    table, places = sieve.rows(columns, "detection_id")
+    annotator = pa.repeat(context.annotator or "source", len(sieve))
+    labels = LabelRows(
+        sieve, columns["image_id"], columns["detection_id"], annotator, columns["image_id"].cast(pa.string())
+    )
+    for name, text in texts.items():
+        labels.add(name, text)
+    return table, places, sieve.rejects, labels
 
 
 def _boxes(sieve: ObjectSieve, sizes: Floats) -> Floats:

@@ -6,7 +6,7 @@ webdataset; ``--map key=file_name`` takes the name as it is. A box is two corner
 boxes are fractions is refused. Images must be in the lake already.
 
 A column of perceived gender, race or age gives a label of the box, its value in lower case; so does ``caption``, as it
-is. A score must lie in [0, 1].
+is, and any column that is kept. A score must lie in [0, 1].
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from counterbalance.engine.ingest_types import Chunk, Images
 from counterbalance.engine.schema import DETECTIONS
 from counterbalance.ingest import boxes, columns, hashing, ignored_options, tabular, targets
 from counterbalance.ingest.files import source_of
-from counterbalance.ingest.labelrows import LabelRows, scores
+from counterbalance.ingest.labelrows import LabelRows, kept_texts, scores
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, is_null
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def read(uri: str, options: ReadOptions) -> Source:
 
     Args:
         uri: File, folder, glob or brace range of Parquet, CSV, TSV or JSON lines, compressed or not.
-        options: ``mapping`` (fields of ``FIELDS``), ``annotator`` of the labels (default ``"source"``), ``origin`` of
-            the boxes, ``limit``.
+        options: ``mapping`` (fields of ``FIELDS``), ``keep`` (further columns, as labels of the boxes), ``annotator`` of the labels
+            (default ``"source"``), ``origin`` of the boxes, ``limit``.
 
     Raises:
-        NotFoundError: If there is no such file, or no such column in ``mapping``.
+        NotFoundError: If there is no such file, or no such column in ``mapping`` or ``keep``.
         RequestError: If ``mapping`` names no field.
         SourceError: If a file is not a table, or has no columns for the image or the box.
     """
@@ -80,8 +80,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     found = [_columns(f, options) for f in layouts]
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     images = Images()
-    notes = ignored_options.describe("detections", options, "keep", "split", "images", "store_images")
-    notes += tabular.left_out(layouts, found, unkept="detections")
+    notes = ignored_options.describe("detections", options, "split", "images", "store_images")
+    notes += tabular.left_out(layouts, found)
     return source_of(uri, [f.file for f in layouts], _chunks(parts, options, images), notes, images)
 
 
@@ -91,7 +91,7 @@ def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
     boxes.way(found, layout.names, where)
     if not targets.is_named(found):
         columns.require(found, ["key"], layout.names, where)
-    return found
+    return found | layout.kept(options.keep)
 
 
 def _chunks(parts: Iterator[Rows], options: ReadOptions, images: Images) -> Iterator[Chunk]:
@@ -114,12 +114,15 @@ def _chunk(sieve: Sieve, options: ReadOptions, images: Images, *, first: bool) -
     cells["origin"] = pa.array([options.origin] * sieve.size, pa.string())
     attributes = {a: sieve.text(a) for a in ATTRIBUTES if sieve.has(a)}
     certain = {a: scores(sieve, f"{a}_score") for a in attributes}
+    kept = kept_texts(sieve)
     annotator = pc.fill_null(sieve.text("annotator"), options.annotator or "source")
     if first:
         boxes.refuse_relative(values[sieve.keep], rows.source)
     labels = LabelRows(sieve, cells["image_id"], cells["detection_id"], annotator, keys)
     for attribute, text in attributes.items():
         labels.add(attribute, text if attribute == "caption" else pc.utf8_lower(text), certain[attribute])
+    for attribute, text in kept.items():
+        labels.add(attribute, text)
     tables = {"detections": base_rows(DETECTIONS, _drop_empty(cells), sieve.keep)}
     positions: dict[str, Any] = {"detections": sieve.places().take(sieve.keep)}
     tables |= labels.tables()

@@ -20,6 +20,7 @@ class Members:
 
     Args:
         taken: Names that have a place.
+        prefix: Stands before the names in notes, and where they are kept.
 
     Example:
         >>> members = Members(["id"])
@@ -28,8 +29,8 @@ class Members:
         ['left out: by; --keep by stores it as labels', 'left out: size, of lists or objects']
     """
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._known = set(taken)
+    def __init__(self, taken: Iterable[str], prefix: str = "") -> None:
+        self._known, self._prefix = set(taken), prefix
         self._plain, self._lists = set[str](), set[str]()
 
     def add(self, items: Iterable[Any]) -> None:
@@ -59,7 +60,7 @@ class Members:
 
     def notes(self) -> list[str]:
         """Return notes about those without a place, where one that is no list or object can be kept."""
-        return columns.left_out(sorted(self._plain), sorted(self._lists))
+        return columns.left_out(*([self._prefix + n for n in sorted(names)] for names in (self._plain, self._lists)))
 
 
 def chosen(items: Iterable[Any], keep: Sequence[str], where: str) -> list[str]:

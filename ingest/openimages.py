@@ -23,7 +23,7 @@ from counterbalance.engine.ingest_types import Chunk, Images
 from counterbalance.engine.schema import DETECTIONS
 from counterbalance.ingest import boxes, columns, ignored_options, tabular, targets
 from counterbalance.ingest.files import File, reading, source_of, uri_of
-from counterbalance.ingest.labelrows import LabelRows
+from counterbalance.ingest.labelrows import LabelRows, kept_texts
 from counterbalance.ingest.name_parts import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, shorten
 from counterbalance.ingest.validate import FRAME_TOLERANCE
@@ -81,10 +81,11 @@ def read(uri: str, options: ReadOptions) -> Source:
     Args:
         uri: Tables of boxes or of labels of images; file, folder, glob.
         options: ``mapping`` (fields of ``FIELDS``), ``origin`` of the boxes (default ``"human"``), ``annotator`` of labels
-            where the source names none (default ``"source"``), ``limit`` (rows).
+            where the source names none (default ``"source"``), ``keep`` (further columns of boxes, as labels of these),
+            ``limit`` (rows).
 
     Raises:
-        NotFoundError: If there is no such file, or no such column in ``mapping``.
+        NotFoundError: If there is no such file, or no such column in ``mapping`` or ``keep``.
         RequestError: If ``mapping`` names no field.
         SourceError: If a table lacks a column, or the names of classes are not to be read.
 
@@ -96,9 +97,13 @@ def read(uri: str, options: ReadOptions) -> Source:
     found = [columns.resolve(f.names, FIELDS, options.mapping, f.file.uri) for f in layouts]
     for layout, there in zip(layouts, found, strict=True):
         columns.require(there, ["name", "category"], layout.names, layout.file.uri)
+    boxed = [layout for layout, there in zip(layouts, found, strict=True) if _is_boxed(there)]
+    found = [c | f.kept(options.keep) if f in boxed else c for f, c in zip(layouts, found, strict=True)]
     images = Images()
-    notes = ignored_options.describe("openimages", options, "keep", "split", "images", "store_images")
-    notes += tabular.left_out(layouts, [_stored(c) for c in found], unkept="openimages")
+    notes = ignored_options.describe("openimages", options, "split", "images", "store_images", *["keep"] * (not boxed))
+    for are_boxes in (True, False):
+        own = [(f, _stored(c)) for f, c in zip(layouts, found, strict=True) if (f in boxed) == are_boxes]
+        notes += tabular.left_out([f for f, _ in own], [c for _, c in own], unkept="" if are_boxes else "openimages")
     names = {f.file.uri: _class_names(f.file) for f in layouts}
     if unnamed := [posixpath.basename(u) for u, n in names.items() if not n]:
         notes.append(
@@ -111,8 +116,11 @@ def read(uri: str, options: ReadOptions) -> Source:
 
 def _stored(found: Mapping[str, int]) -> dict[str, int]:
     """Return the columns of a table that are stored: the confidence of a label, and not of a box, where it is always 1."""
-    boxed = all(c in found for c in _CORNERS)
-    return {field: i for field, i in found.items() if not (boxed and field == "score")}
+    return {field: i for field, i in found.items() if not (_is_boxed(found) and field == "score")}
+
+
+def _is_boxed(found: Mapping[str, int]) -> bool:
+    return all(c in found for c in _CORNERS)
 
 
 def _class_names(table: File) -> dict[str, str]:
@@ -172,6 +180,7 @@ def _chunk(sieve: Sieve, names: Mapping[str, str], options: ReadOptions, images:
         annotator = pa.repeat(options.annotator or "source", sieve.size)
     said = {flag: pc.if_else(pc.equal(sieve.text(flag), "1"), "1", None) for flag in _FLAGS if sieve.has(flag)}
     said |= {a: pc.utf8_lower(sieve.text(a)) for a in ("perceived_gender", "perceived_age") if sieve.has(a)}
+    said |= kept_texts(sieve)
     labels = LabelRows(sieve, image_ids, cells["detection_id"], annotator, keys)
     for attribute, text in said.items():
         labels.add(attribute, text)

@@ -56,7 +56,7 @@ _FORMATS = (
     "--keep",
     multiple=True,
     metavar="NAME",
-    help="Store a column or member that has no place as labels of its images; may be repeated.",
+    help="Store a column or member that has no place as labels of its images or boxes; may be repeated.",
 )
 @click.option("--annotator", metavar="NAME", help="Who made the labels, where the source does not say.")
 @click.option("--origin", metavar="NAME", help="Origin of captions or boxes: human, alt_text, generated, a detector.")

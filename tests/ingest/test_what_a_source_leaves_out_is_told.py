@@ -8,6 +8,8 @@ import pytest
 from PIL import Image
 
 import counterbalance as cb
+from counterbalance.engine.errors import NotFoundError
+from counterbalance.ingest import hashing
 
 IMAGE = {
     "id": 1,
@@ -18,7 +20,15 @@ IMAGE = {
     "flickr_url": "http://f",
     "exif": {"a": 1},
 }
-BOX = {"id": 1, "image_id": 1, "bbox": [1, 1, 2, 2], "category_id": 1, "iscrowd": 0, "attributes": {"occluded": True}}
+BOX = {
+    "id": 1,
+    "image_id": 1,
+    "bbox": [1, 1, 2, 2],
+    "category_id": 1,
+    "iscrowd": 0,
+    "attributes": {"occluded": True},
+    "truncated": 1,
+}
 COCO = {
     "images": [IMAGE | {"photographer": "Ann", "date_captured": None}],
     "annotations": [BOX, {"id": 2, "image_id": 1, "caption": "a cat", "worker": 7, "note": ""}],
@@ -46,11 +56,10 @@ TABLES = {
     "openimages": OPEN,
 }
 UNKEPT = {
-    "detections": "mood, hue",
     "labels": "comment",
     "counterfactuals": "hue",
-    "openimages": "Confidence, XClick1X",
 }
+KEPT = {"detections": ["mood", "hue"], "openimages": ["Confidence", "XClick1X"]}
 
 
 @pytest.fixture
@@ -70,8 +79,27 @@ def test_members_of_coco(lake, tmp_path):
     assert left_out(lake.ingest(tmp_path / "a.json")) == [
         "left out: flickr_url, photographer; --keep flickr_url stores one as labels",
         "left out: exif, of lists or objects",
-        "left out: annotations.attributes, annotations.worker, categories.supercategory, videos; the format coco cannot keep them",
+        "left out: annotations.truncated; --keep annotations.truncated stores it as labels",
+        "left out: annotations.attributes, of lists or objects",
+        "left out: annotations.worker, categories.supercategory, videos; the format coco cannot keep them",
     ]
+
+
+def test_members_of_boxes_of_coco_are_kept(lake, tmp_path):
+    """As labels of the boxes; a member that the first boxes do not have is an error, as of images."""
+    (tmp_path / "a.json").write_text(json.dumps(COCO))
+    report = lake.ingest(tmp_path / "a.json", keep=["annotations.truncated", "photographer"], annotator="tool")
+    assert "left out: flickr_url; --keep flickr_url stores it as labels" in left_out(report)
+    assert not [note for note in left_out(report) if "truncated" in note]
+    assert lake.sql(
+        "SELECT image_id, detection_id, attribute, value, annotator FROM labels ORDER BY ALL"
+    ).fetchall() == [
+        (1, 1, "truncated", "1", "tool"),
+        (1, None, "photographer", "Ann", "tool"),
+    ]
+    with pytest.raises(NotFoundError) as caught:
+        lake.ingest(tmp_path / "a.json", keep=["annotations.truncate"])
+    assert caught.value.code == "E1002"
 
 
 def test_members_of_karpathys_files(lake, tmp_path):
@@ -104,7 +132,24 @@ def test_members_of_regions_of_phase(lake, tmp_path):
     assert (report.format, left_out(report)) == ("phase", ["left out: region.quality; the format phase cannot keep it"])
 
 
-@pytest.mark.parametrize("format_", TABLES)
+@pytest.mark.parametrize("format_", KEPT)
+def test_columns_of_tables_of_boxes(lake, build, tmp_path, format_):
+    """What is told can be kept, as it says, as labels of the boxes."""
+    lake.ingest({"images": build.images(image_id=[hashing.key_id("a")], key=["a"], width=[9], height=[9])})
+    (tmp_path / "a.csv").write_text(TABLES[format_])
+    first, names = KEPT[format_][0], ", ".join(KEPT[format_])
+    told = left_out(lake.ingest(tmp_path / "a.csv", format_))
+    assert told == [f"left out: {names}; --keep {first} stores one as labels"]
+    report = lake.ingest(tmp_path / "a.csv", format_, keep=KEPT[format_])
+    assert left_out(report) == []
+    kept = lake.sql(
+        "SELECT l.attribute, l.value FROM labels AS l JOIN detections AS d USING (detection_id) WHERE l.image_id = d.image_id"
+    ).fetchall()
+    values = {"mood": "calm", "hue": "red", "Confidence": "1", "XClick1X": "0.5"}
+    assert {(n, values[n]) for n in KEPT[format_]} <= {*kept}
+
+
+@pytest.mark.parametrize("format_", UNKEPT)
 def test_columns_of_tables(lake, tmp_path, format_):
     (tmp_path / "a.csv").write_text(TABLES[format_])
     them = "them" if "," in UNKEPT[format_] else "it"
