@@ -309,7 +309,7 @@ class Lake:
 
         Args:
             name: A recipe, or the path of a file with one.
-            values: Mapping[str, Any] | Sequence[Any] | None of its parameters; ``params`` win over them.
+            values: Values of its parameters; ``params`` win over them.
             dry_run: Tell what would be done and how long it would take; change nothing.
             until: The last step.
             sensitive: Purpose for which perceived labels are read, if a step reads them.
@@ -320,7 +320,7 @@ class Lake:
             progress: Called as rows are done.
             tell: Called when a step begins and when it ended.
             refresh: Options of its refreshes: executor, workers, device, batch_size, retry_errors.
-            params: Mapping[str, Any] | Sequence[Any] | None of its parameters.
+            params: Values of its parameters.
 
         Raises:
             StepError: A step failed; those before it stay done, and the same call goes on.

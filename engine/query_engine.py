@@ -22,7 +22,7 @@ from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.catalog import access
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.disclosure import protection
-from counterbalance.engine.disclosure.suppression import hidden_labels
+from counterbalance.engine.disclosure.suppression import TOGETHER, hidden_labels
 from counterbalance.engine.errors import (
     CounterbalanceError,
     LimitError,
@@ -260,22 +260,24 @@ class QueryEngine:
         unseen = self._unseen(call, facts)
         if call.drawn:
             protection.refuse_drawn(call.query.name, unseen)
-        if call.of_none is not None and unseen.is_asked:
+        if unseen.is_asked:
             # whether it fails, and how long it takes, would tell which of the hidden labels is small
-            found, others = self._unprotected(call.of_none, facts), {}
+            found, others = self._unprotected(call.instead({}), facts), {}
             facts.hidden.append(
-                f"{call.query.name}() tells nothing of {' or '.join(map(repr, unseen.named))}: fewer than "
-                f"{protection.MIN_COUNT} images have it, or a label that would tell of one that so few have"
+                f"{call.query.name}() shows no number: a label that it names has fewer than {protection.MIN_COUNT} images, or "
+                "would give away one that has"
             )
         else:
             is_short = call.query.level is None  # others have a row an image
             found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
             others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
+            together = [self._unprotected(call.instead(labels, TOGETHER), facts) for labels in unseen.sums]
+            unseen = replace(unseen, together=together)
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
         protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
-        return protection.protect(
+        shown = protection.protect(
             found,
             call.query.cells,
             call.min_count,
@@ -284,6 +286,11 @@ class QueryEngine:
             in_order=call.in_order,
             unseen=unseen,
         )
+        if not unseen.is_asked and protection.is_all_hidden(shown):
+            facts.hidden.append(
+                f"every row of {call.query.name}() is hidden: each counts fewer than {max(call.min_count, 1)}, or would tell a count that is"
+            )
+        return shown
 
     def _unseen(self, call: AuditCall, facts: Facts) -> protection.Unseen:
         """Return the labels that a session without a purpose is told no number of, by any audit."""

@@ -201,7 +201,7 @@ class Session:
         Args:
             text: One statement in DuckDB's SQL that reads, with audits, views, functions and word lists; or one that declares,
                 drops or refreshes columns, views and indexes.
-            values: Mapping[str, Any] | Sequence[Any] | None of ``$name``, or a list of those of ``?``; ``named`` win over them. A table (anything with
+            values: Values of ``$name``, or a list of those of ``?``; ``named`` win over them. A table (anything with
                 ``__arrow_c_stream__``: of Arrow, pandas, Polars, or a result) is a relation of that name instead: ``FROM name``.
             params: The same by a keyword.
             max_rows: Stop after that many rows.
@@ -264,7 +264,7 @@ class Session:
         Args:
             text: The query.
             dialect: SQL of ``"duckdb"``, ``"spark"`` or ``"trino"``, with its word lists written out.
-            **params: Mapping[str, Any] | Sequence[Any] | None of ``$name``.
+            **params: Values of ``$name``.
         """
         here = partial(self._engine.expand, text, params, dialect=dialect)
         return here() if self._remote is None or dialect is not None else self._remote.expand(text, params, here)

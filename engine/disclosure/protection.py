@@ -18,7 +18,9 @@ from counterbalance.engine.disclosure.suppression import (
     OTHERS,
     SHOWN,
     SMALL,
+    UNCLEAR,
     along_concepts,
+    beside_few,
     beside_hidden,
     hidden_rows,
     others_beside,
@@ -61,23 +63,30 @@ class Unseen:
         labels: Which of two datasets they are of, whether any column that names something may hold them, or only those of labels,
             and the labels.
         asked: Labels that a call is about: where one of these is unseen, all of its rows are.
+        together: What the audit gives with each of ``sums`` as one label, ``TOGETHER``. Anybody can count all images with a word, or
+            knows it from a total; less those of the labels that are shown, these have it, and lack it: they are a label like others.
     """
 
     labels: tuple[tuple[str | None, bool, frozenset[str]], ...] = ()
     asked: frozenset[str] = frozenset()
+    together: Sequence[pa.Table] = ()
+
+    @property
+    def sums(self) -> list[dict[str | None, frozenset[str]]]:
+        """Return the labels of each dataset that has any, if one has; and these with unclear ones, which many audits leave out."""
+        found: dict[str | None, frozenset[str]] = {}
+        for side, _, labels in self.labels:
+            if labels:
+                found[side] = found.get(side, frozenset()) | labels
+        return [found, {side: labels | UNCLEAR for side, labels in found.items()}] if found else []
 
     @property
     def is_asked(self) -> bool:
         """Tell whether a call is about such a label."""
-        return bool(self.named)
-
-    @property
-    def named(self) -> list[str]:
-        """Return those of such labels that a call is about."""
-        return sorted(self.asked & frozenset().union(*(labels for _, _, labels in self.labels)))
+        return any(self.asked & labels for _, _, labels in self.labels)
 
     def rows(self, rows: pa.Table, cells: Sequence[Cells], side: str | None) -> NDArray[np.bool_]:
-        """Return which rows name such a label.
+        """Return which rows name such a label, or what few of the images of all such labels have or lack.
 
         Example:
             >>> from counterbalance.engine.disclosure.cells import Cells
@@ -94,6 +103,9 @@ class Unseen:
                 if field.name in (names if is_anywhere else LABELS) and pa.types.is_string(field.type):
                     named = pc.is_in(rows[field.name], pa.array(sorted(labels)))
                     found |= named.to_numpy(zero_copy_only=False)
+        own = [cell for cell in cells if cell.side == side]
+        for together in self.together:
+            found |= beside_few(rows, together, own, MIN_COUNT)
         return found
 
 
@@ -177,6 +189,16 @@ def protect(
     elif not in_order and (hidden != SHOWN).any() and (named := sorted(_keys(cells) & {*rows.column_names} - _OF_ROWS)):
         made = _hidden_last(made, named)
     return _set(made, PARAMS, pa.array([params] * len(made), pa.string()))
+
+
+def is_all_hidden(rows: pa.Table) -> bool:
+    """Tell whether there are protected rows, and none of them is shown.
+
+    Example:
+        >>> is_all_hidden(pa.table({"suppressed": [True, True]})), is_all_hidden(pa.table({"suppressed": [True, False]}))
+        (True, False)
+    """
+    return len(rows) > 0 and SUPPRESSED in rows.column_names and bool(pc.all(rows[SUPPRESSED]).as_py())
 
 
 def _keys(cells: Sequence[Cells]) -> set[str]:

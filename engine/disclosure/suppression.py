@@ -38,6 +38,8 @@ UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
 """Labels that say the least: they are hidden before others."""
 NO_SHELTER: Final = frozenset({"mixed", "unknown"})
 """Labels that are hidden with no other one: how many have them is known otherwise, or not counted everywhere."""
+TOGETHER: Final = "labels that are hidden"
+"""What these are called where they are counted as one."""
 LABEL: Final = "label"
 """What audits call the column of labels."""
 LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})
@@ -579,6 +581,40 @@ def beside_hidden(rows: pa.Table, cells: Cells, hidden: NDArray[np.bool_]) -> ND
     if cells.by != (LABEL,) or cells.side is not None or CONCEPTS.isdisjoint(named):
         return np.zeros(len(rows), bool)
     return tables_with(rows, named, hidden)
+
+
+def beside_few(rows: pa.Table, together: pa.Table, cells: Iterable[Cells], k: int) -> NDArray[np.bool_]:
+    """Return which rows are of a table in which the labels that are hidden together count few, or lack few.
+
+    Args:
+        rows: The result of an audit.
+        together: Its result with these labels as one, ``TOGETHER``.
+        cells: Which of its columns count people or images.
+        k: The smallest count that may be shown.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"concept": ["tie", "hat"], "label": ["a", "a"], "count": [30, 20], "n": [60, 60]})
+        >>> together = pa.table({"concept": ["tie", "hat"], "label": [TOGETHER] * 2, "count": [12, 8], "n": [15, 15]})
+        >>> cells = [Cells("count", out_of="n", by=("label",), within=("concept",))]
+        >>> beside_few(rows, together, cells, 10).tolist()
+        [True, True]
+    """
+    found = np.zeros(len(rows), bool)
+    if LABEL in together.column_names:
+        together = together.filter(pc.fill_null(pc.equal(together[LABEL], TOGETHER), fill_value=False))
+    for cell in cells:
+        if cell.by != (LABEL,) and (cell.by or not cell.within):
+            continue
+        counts, least = _numbers(together[cell.count]), int(min(k, cell.below))
+        few = _is_small(counts, least)
+        if cell.out_of is not None:
+            few |= _is_small(_numbers(together[cell.out_of]) - counts, least)
+        keys = [c for c in (*cell.within, *cell.totals) if c != LABEL]
+        both = pa.concat_tables([rows.select(keys), together.filter(pa.array(few)).select(keys)])
+        codes = _codes(both, keys) if keys else np.zeros(len(rows) + int(few.sum()), np.int64)
+        found |= np.isin(codes[: len(rows)], codes[len(rows) :])
+    return found
 
 
 def others_beside(rows: pa.Table, cells: Cells, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:

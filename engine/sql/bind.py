@@ -428,15 +428,16 @@ class Binder:
             if self._inline_audits and not (self._bind and closed):
                 self._memo[key] = self._hoist(query.name, with_params(body, params))
             else:
+                counted = bound
                 if closed:
-                    body, given = self._at_min_count(query, given, bound, env) or (body, given)
+                    body, given, counted = self._at_min_count(query, given, bound, env) or (body, given, bound)
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
                 others, wider, whole = self._alternatives(query, given, env) if closed else ({}, None, None)
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
                 checks = self._checks_of(query, bound, env, whole) if closed else Checks()
                 drawn = any(parameter.drawn for _, parameter in self._narrowed)
-                none = self._of_none(query, bound, env) if checks.labels else None
-                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks, none)
+                instead = partial(self._called_instead, query, counted, env)
+                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks, instead)
                 self._memo[key] = self._binding.audit(query.name, call)
         self._read_sensitive, self._cuts, self._narrowed = outer
         self.facts.changed = True
@@ -444,8 +445,8 @@ class Binder:
 
     def _at_min_count(
         self, query: Query, given: Mapping[str, exp.Expr], bound: Env, env: Env
-    ) -> tuple[exp.Query, Mapping[str, exp.Expr]] | None:
-        """Return the body and arguments of the same call with ``MIN_COUNT``, if it has another smallest count.
+    ) -> tuple[exp.Query, Mapping[str, exp.Expr], Env] | None:
+        """Return body, arguments and what they are bound to of the same call with ``MIN_COUNT``, if it has another smallest count.
 
         Only what is hidden goes by the caller's: labels that take no part by one and do by another would be known from totals.
         """
@@ -454,7 +455,7 @@ class Binder:
             return None
         given = {**given, "min_count": exp.convert(MIN_COUNT)}
         again = self._bound(query, given, replace(env, refers=True), None, trusted=True)
-        return self._expanded_quietly(query, again), given
+        return self._expanded_quietly(query, again), given, again
 
     def _expanded_quietly(self, query: Query, bound: Env) -> exp.Query:
         """Return the body of an audit; errors of its table functions, which run at once, quote no perceived label."""
@@ -536,16 +537,24 @@ class Binder:
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),
         )
 
-    def _of_none(self, query: Query, bound: Env, env: Env) -> Plan:
-        """Return the plan of the same call with no rows in the relations that hold perceived labels."""
-        none = {
-            name: exp.Table(
-                this=exp.to_identifier(self._hoist(name, exp.select("*").from_(table.copy()).where("false")))
-            )
-            for name, table in bound.relations.items()
-            if self._reads_closed(table)
-        }
-        bound = replace(bound, relations={**bound.relations, **none})
+    def _called_instead(
+        self, query: Query, bound: Env, env: Env, labels: Mapping[str | None, frozenset[str]], name: str = ""
+    ) -> Plan:
+        """Return the plan of the same call with other rows in its relations of perceived labels: see ``AuditCall``."""
+        others = {}
+        for parameter in query.parameters:
+            table = bound.relations.get(parameter.name)
+            if table is not None and self._reads_closed(table):
+                rows = exp.select("*").from_(table.copy())
+                if not labels:
+                    rows = rows.where("false")
+                elif "label" in parameter.columns and parameter.side in labels:
+                    label = exp.column("label").isin(*(exp.convert(v) for v in sorted(labels[parameter.side])))
+                    merged = exp.case().when(label, exp.convert(name)).else_(exp.column("label"))
+                    columns = [exp.column(c) for c in parameter.columns if c != "label"]
+                    rows = exp.select(*columns, merged.as_("label")).from_(table.copy())
+                others[parameter.name] = exp.Table(this=exp.to_identifier(self._hoist(parameter.name, rows)))
+        bound = replace(bound, relations={**bound.relations, **others})
         return self._alone(query, self._expanded_quietly(query, bound), env)
 
     def _reads_closed(self, table: exp.Table) -> bool:
@@ -702,10 +711,13 @@ class Binder:
         holder = exp.select("*").from_(target)
         if isinstance(target, exp.Subquery):
             inner = target.this
+            outer, self._read_sensitive = self._read_sensitive, False
             self._body(inner, replace(env, refers=False))
             key = ("argument", to_sql(inner))
             if key not in self._memo:
                 self._memo[key] = self._hoist("argument", inner.copy())
+            self._memo_sensitive |= {self._memo[key]} if self._read_sensitive else set()
+            self._read_sensitive |= outer
             return exp.Table(this=exp.to_identifier(self._memo[key]))
         self._body(holder, env)
         table = holder.find(exp.Table)

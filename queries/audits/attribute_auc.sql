@@ -19,6 +19,7 @@ presets = { paper = { of = "Kabra et al. (2024)", source = "section 4.2, Table 1
 
 [params.scores]
 relation = ["image_id", "category", "attribute", "score"]
+about = "how likely an attribute is of an image, by a model; higher is likelier"
 
 [params.labels]
 relation = ["image_id", "category", "attribute"]

@@ -37,6 +37,7 @@ about = "of the second one, such as b.captions"
 relation = ["term", "class"]
 default = "lists.crime_words"
 presets = { paper = { value = "lists.crime_words", source = "Table 2" } }
+about = "words that count, each with its class"
 
 [params.unit]
 type = "varchar"

@@ -34,6 +34,7 @@ type = "varchar"
 default = "share"
 choices = ["share", "difference", "rate_difference"]
 presets = { paper = { value = "share", source = "section 5" }, paper_words = { value = "rate_difference", source = "G.5" } }
+about = "share: of the images with the concept, those of label; difference: shares of both; rate_difference: how often each label has it"
 
 [params.label]
 type = "varchar"

@@ -30,6 +30,7 @@ about = "group relation"
 [params.concepts]
 relation = ["image_id", "concept"]
 default = "category_concepts"
+about = "what is in the images: objects, or words by word_concepts"
 
 [params.sources]
 relation = ["image_id", "source_id"]

@@ -23,11 +23,13 @@ about = "group relation; the default needs captions only. The paper's labels are
 [params.texts]
 relation = ["image_id", "text"]
 default = "captions"
+about = "what is searched"
 
 [params.terms]
 relation = ["term", "class"]
 default = "lists.crime_words"
 presets = { paper = { value = "lists.crime_words", source = "Table 2" } }
+about = "words that count, each with its class"
 
 [params.unit]
 type = "varchar"

@@ -23,6 +23,7 @@ about = "group relation; the default needs captions only. The paper's labels are
 [params.texts]
 relation = ["image_id", "text"]
 default = "captions"
+about = "what names countries"
 
 [params.unit]
 type = "varchar"

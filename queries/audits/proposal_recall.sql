@@ -30,10 +30,12 @@ about = "model of embed_sentence"
 [params.proposal]
 relation = ["term", "embedding"]
 default = "(SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM proposed) AS t)"
+about = "vectors of the proposed terms"
 
 [params.reference]
 relation = ["term", "embedding"]
 default = "(SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM known) AS t)"
+about = "vectors of the known terms"
 
 [params.similarity]
 type = "double"

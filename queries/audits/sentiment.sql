@@ -23,6 +23,7 @@ about = "group relation; the default needs captions only. The paper's labels are
 [params.texts]
 relation = ["image_id", "text"]
 default = "captions"
+about = "what is scored"
 
 [params.rules]
 type = "varchar"

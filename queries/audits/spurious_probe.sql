@@ -24,6 +24,7 @@ presets = { paper = "Smith et al. (2023), texts" }
 [params.texts]
 relation = ["image_id", "text"]
 default = "captions"
+about = "what a classifier learns from; words of the label are masked"
 
 [params.vectors]
 relation = ["image_id", "embedding"]

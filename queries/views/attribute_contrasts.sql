@@ -3,8 +3,7 @@ answers = "How often images of a label have an attribute, against images of the 
 details = """
 A row an attribute and clear label: count of the n_label images of the label have the attribute, rest_count of the
 n - n_label others; n_concept is the sum of both. n_apart, where attributes have a scope: the fewest images of the label that have
-the object, or a box, and none of this kind, such as no person beside it; NULL where all have. Where group_sizes hides a clear label, an attribute that 1 to min_count - 1
-images have of labels that take no part has no row: how many images have it can be counted without any label. Attributes
+the object, or a box, and none of this kind, such as no person beside it; NULL where all have. Attributes
 with a scope are compared among the images that have any attribute of the same kind and scope. is_listed: what
 spurious_correlations ranks, which is with two labels the row of the label that has the attribute more often. family: attributes of which an image may have one only, or has one at least: the
 scope, for values of labels and for topics what stands before ': ', else the attribute alone.
@@ -33,28 +32,10 @@ WITH members AS (
   JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
   WHERE g.image_id IS NOT NULL
 ),
-labelled AS (
-  SELECT g.image_id, bool_or(m.image_id IS NOT NULL) AS counts
-  FROM groups AS g
-  LEFT JOIN members AS m ON m.image_id = g.image_id
-  WHERE g.image_id IS NOT NULL AND g.label IS NOT NULL
-  GROUP BY g.image_id
-),
-known AS (
-  SELECT DISTINCT a.image_id, a.kind, a.attribute, a.scope, l.counts
-  FROM attributes AS a
-  JOIN labelled AS l ON l.image_id = a.image_id
-  WHERE a.attribute IS NOT NULL
-),
 found AS (
-  SELECT image_id, kind, attribute, scope FROM known WHERE counts
-),
-few_hidden AS (
-  SELECT kind, attribute, scope
-  FROM known
-  WHERE NOT counts AND (SELECT bool_or(clear AND NOT used) FROM group_sizes(groups, $min_count))
-  GROUP BY kind, attribute, scope
-  HAVING count(*) < $min_count
+  SELECT DISTINCT a.image_id, a.kind, a.attribute, a.scope
+  FROM attributes AS a
+  WHERE a.attribute IS NOT NULL AND a.image_id IN (SELECT image_id FROM members)
 ),
 scoped AS (
   SELECT DISTINCT image_id, kind, scope FROM found WHERE scope <> ''
@@ -117,7 +98,6 @@ cells AS (
   LEFT JOIN image_n AS i ON i.kind = c.kind AND i.scope = c.scope
   LEFT JOIN label_n AS l ON l.kind = c.kind AND l.scope = c.scope AND l.label = w.label
   LEFT JOIN apart AS d ON d.kind = c.kind AND d.scope = c.scope AND d.label = w.label
-  ANTI JOIN few_hidden AS h ON h.kind = c.kind AND h.attribute = c.attribute AND h.scope = c.scope
   LEFT JOIN counts AS p ON p.kind = c.kind AND p.attribute = c.attribute AND p.scope = c.scope AND p.label = w.label
 )
 SELECT

@@ -122,6 +122,7 @@ TWO_WAYS = {
 }  # fmt: skip
 """Audits that are called in a second way where one lake is tried: one of each form of cells; all are in all ways over several lakes."""
 EXACT = (
+    "edit_quality",
     "average_precision",
     "contrast_balance",
     "counterfactual_retrieval",

@@ -138,7 +138,7 @@ def test_of_a_kind(build, kind, record_property):
     found = [numbers(lake_of(build, dice, one, f"{kind}-{at}")) for at, one in enumerate(sizes)]
     everywhere = set.intersection(*(set(one) for one in found))
     answered = {name[0] for name in everywhere}
-    assert len(answered) >= 0.7 * len(ASKED), {*ASKED} - answered
+    assert len(answered) >= 0.6 * len(ASKED), {*ASKED} - answered
     shown = {name: tuple(one[name] for one in found) for name in everywhere}
     shown["images"] = tuple(sum(one.values()) for one in sizes)
     record_property("numbers", len(shown))
