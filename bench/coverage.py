@@ -381,10 +381,10 @@ N samples a figure is off by 0.22 / sqrt(N): 1.1 points of 400, 0.3 of 4000.
 
 Figures beyond 93 to 97 % have one of these reasons. So few samples that they are off by as much. Counts, which are whole, so that
 coverage jumps from one to the next (shares, and what is made of them). Clusters of which few have what is counted, where the
-interval is wide for want of knowing. And what a better interval would mend, and ours does not yet: sides that are alike by
-construction (objects of edits of one source), which are taken as apart, so that it is wide; long
-tails, where intervals of few values and of effect sizes are too short; ratios at the end of what their margins allow, which are
-cut where those of the sample end; scores over cuts of a small dataset, and areas near 1, where it is wide.
+interval is wide for want of knowing. And known weaknesses, which a better interval would mend: objects of edits of one source are
+paired and treated as independent, so that the interval is too wide; with long tails, intervals of few values and of effect sizes
+are too short; intervals of ratios end where the margins of the sample end, and are too short at that end; scores over cuts of a
+small dataset, and areas near 1, have intervals that are too wide.
 
 | audit | interval | section |
 |---|---|---|"""

@@ -22,8 +22,8 @@ ABOUT = """# How often gendered words are read wrongly
 
 Made by `python bench/gender_words.py > docs/gender-words.md`, over captions of COCO val2017 and Conceptual Captions that were
 labelled by one reader with the functions' answers in sight (`tests/udfs/labelled_captions.csv`). *random* and *held out* captions
-hold a gendered word and were drawn at random, the held-out ones after the rules had been mended on all others; words and phrases
-that were added since were chosen without them. (Two draws before were held out as well, until the rules were mended on them: of 154
+hold a gendered word and were drawn at random. The held-out ones were drawn after the rules had been mended on all others, and no
+later change looked at them. (Two earlier draws were held out as well, until the rules were mended on them: of 154
 captions `gender_label` read 2 wrongly, of 239 it read 3.) *odd* ones were drawn from those with animals, titles, products, male and
 female, or pronouns alone; *none* hold none. An error of `gender_label` is another label than that of the person who read the
 caption; of `neutralize`, another text; of `swap_gender`, a text to 'female' that still names a male, or the other way round,

@@ -110,7 +110,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "smartquotes": False,
     "myst_heading_anchors": 3,
     "autodoc_typehints": "none",
-    "napoleon_custom_sections": [("Call with", "params_style")],
+    "napoleon_custom_sections": [("Call with", "params_style"), "Returns"],
     "autodoc_class_signature": "separated",
     "templates_path": [],
     "man_pages": [("reference/commands", "cbal", "audit and rebalance image-text datasets with SQL", "", 1)],

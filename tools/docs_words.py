@@ -82,7 +82,7 @@ def docstring(text: str) -> str:
     from sphinx.ext.napoleon import Config, GoogleDocstring
 
     told = GoogleDocstring(
-        text, Config(napoleon_use_param=False, napoleon_custom_sections=[("Call with", "params_style")])
+        text, Config(napoleon_use_param=False, napoleon_custom_sections=[("Call with", "params_style"), "Returns"])
     )
     capital = re.sub(
         r"^:(returns|raises)", lambda found: f":{found[1].capitalize()}", str(told).strip(), flags=re.MULTILINE
