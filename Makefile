@@ -57,6 +57,7 @@ size: ## how much the core takes on disk, in an environment of its own
 sbom: size ## what the core brings, with licences, as CycloneDX: build/sbom.json
 	$(PYTHON) -m venv build/sbom && build/sbom/bin/pip install --quiet cyclonedx-bom
 	build/sbom/bin/cyclonedx-py environment build/size -o build/sbom.json
+	$(PYTHON) tools/licences.py build/sbom.json
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) demo build dist *.egg-info
