@@ -271,7 +271,9 @@ class QueryEngine:
             is_short = call.query.level is None  # others have a row an image
             found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
             others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
-            together = [self._unprotected(call.instead(labels, TOGETHER), facts) for labels in unseen.sums]
+            together = [
+                self._unprotected(call.instead(labels, TOGETHER), facts) for labels in unseen.sums(call.query.cells)
+            ]
             unseen = replace(unseen, together=together)
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:

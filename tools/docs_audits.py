@@ -19,7 +19,7 @@ from docs_words import cell, code, fence, folded, page, paragraphs, plain, table
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.recipes import files as recipe_files
 from counterbalance.engine.sql import queries
-from counterbalance.report import behind, charts
+from counterbalance.report import behind, charts, scatter, svg, transfer
 from counterbalance.shell import describe, markdown
 
 if TYPE_CHECKING:
@@ -69,6 +69,14 @@ _INSTEAD: Final = {
     "lic": " Alt texts stand in the place of a model's captions here.",
     "ratio": " Captions by people, of pictures as they are, stand in the place of a model's of masked ones here.",
 }
+_MAP: Final = """
+SELECT m.x, m.y, c.name, CASE c.name WHEN 'red' THEN 'over' WHEN 'blue' THEN 'under' ELSE 'even' END AS tone
+FROM image_map((SELECT image_id, color_grid(image) AS embedding FROM images)) AS m
+JOIN (
+  SELECT image_id, list_extract(['red', 'green', 'blue'], (list_position(g, list_max(g)) - 1) % 3 + 1) AS name
+  FROM (SELECT image_id, color_grid(image) AS g FROM images) AS s
+) AS c ON c.image_id = m.image_id"""
+"""Pictures by their colours, each with its brightest one."""
 BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     "label_validation": (
         "cp -r sample.lake asked.lake",
@@ -420,6 +428,28 @@ def _chart(query: Query, rows: pa.Table) -> str:
         rows_drawn = f"{len(drawn.rows)} rows with a value, as a report draws them"
     told = f"Its first {rows_drawn}: {drawn.label}."
     return f"{told}\n\n{fence('{raw} html', drawn.wide)}"
+
+
+def kinds_of_charts(session: Session) -> str:
+    """Return a chart of each kind that reports and pages draw, over the lake of the tour, for the gallery."""
+    pairs = session.audit("cooccurrence").to_arrow().slice(0, 12)
+    boxes = session.sql("SELECT category, count(*) AS count FROM detections GROUP BY ALL ORDER BY ALL").to_arrow()
+    found = session.audit("bias_transfer", show="categories", **ARGUMENTS["bias_transfer"]).to_arrow().to_pylist()
+    line = [row for row in found if row["fitted"] is not None]
+    spots = [scatter.Point(**row) for row in session.sql(_MAP).to_arrow().to_pylist()]
+    legend: dict[svg.Tone, str] = {"over": "red is brightest", "under": "blue is brightest", "even": "green is"}
+    drawn = {
+        "Dots with their 95 % intervals (`cooccurrence`)": charts.draw(pairs, ["label", "concept"], "Objects", "dots"),
+        "Bars of counts, which have no interval": charts.draw(boxes, ["category"], "Boxes by category", "bars"),
+        "Points of a map, here of pictures by their colours, with the names of groups": scatter.points(
+            spots, legend, title="A map", desc=f"{len(spots)} pictures", name="points"
+        ),
+        "A point a category over two axes, with a fitted line (`bias_transfer`)": transfer.scatter(
+            line, name="line", width=svg.WIDE
+        ),
+    }
+    shown = {told: chart.wide if isinstance(chart, charts.Drawn) else chart for told, chart in drawn.items()}
+    return "\n\n".join(f"{told}:\n\n{fence('{raw} html', chart)}" for told, chart in shown.items() if chart)
 
 
 def _quoted(value: str) -> str:

@@ -93,6 +93,7 @@ table.docutils td:last-child { min-width: 10rem; }
 """
 """What a parameter is about keeps its room beside a long default: on a phone a table is scrolled sideways. Charts as in reports."""
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)")
+_CHARTS: Final = "<!-- a chart of each kind -->"
 _DIAGRAM: Final = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NODE: Final = r"(\w+)(?:[\[({]+\"?(.*?)\"?[\])}]+)?"
 _EDGE: Final = re.compile(rf"^\s*{_NODE}\s*--+\s*(?:\"(.*?)\"\s*--+)?>\s*{_NODE}\s*$")
@@ -154,11 +155,12 @@ def stage(folder: Path) -> int:
     """
     with _tour() as (lake, asked), lake.session() as session, asked.session() as other:
         pages = docs_pages.pages(session, other)
+        kinds = docs_audits.kinds_of_charts(session)
     homes = docs_pages.homes()
     for file in sorted((ROOT / "docs").rglob("*.md")):
         name = file.relative_to(ROOT / "docs").as_posix()
         text = docs_pages.error_page() if name == "errors.md" else file.read_text(encoding="utf-8")
-        pages[name] = linked(_written(text, name), homes, name)
+        pages[name] = linked(_written(text.replace(_CHARTS, kinds), name), homes, name)
     own = [name.removesuffix(".md") for name in pages if "/" not in name]
     placed = {name for names in SECTIONS.values() for name in names}
     sections = {title: list(names) for title, names in SECTIONS.items()}

@@ -23,6 +23,7 @@ from counterbalance.engine.disclosure.suppression import (
     beside_few,
     beside_hidden,
     hidden_rows,
+    is_of_labels,
     others_beside,
     rows_of_side,
     tables_of,
@@ -71,9 +72,13 @@ class Unseen:
     asked: frozenset[str] = frozenset()
     together: Sequence[pa.Table] = ()
 
-    @property
-    def sums(self) -> list[dict[str | None, frozenset[str]]]:
-        """Return the labels of each dataset that has any, if one has; and these with unclear ones, which many audits leave out."""
+    def sums(self, cells: Iterable[Cells]) -> list[dict[str | None, frozenset[str]]]:
+        """Return the labels of each dataset, if there are any, and these with unclear ones, which many audits leave out.
+
+        Nothing of audits that count no labels, or none but those they name: how few of others have something does not follow there.
+        """
+        if not any(map(is_of_labels, cells)):
+            return []
         found: dict[str | None, frozenset[str]] = {}
         for side, _, labels in self.labels:
             if labels:

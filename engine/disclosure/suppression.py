@@ -48,6 +48,7 @@ CONCEPTS: Final = frozenset(
     {"concept", "keyword", "attribute", "cluster", "topic", "category", "country", "class", "term", "item"}
 )
 """What they call what images of several labels have."""
+_SHARED: Final = CONCEPTS | {"family"}
 
 
 def hidden_rows(
@@ -583,6 +584,17 @@ def beside_hidden(rows: pa.Table, cells: Cells, hidden: NDArray[np.bool_]) -> ND
     return tables_with(rows, named, hidden)
 
 
+def is_of_labels(cell: Cells) -> bool:
+    """Tell whether a cell is of a label, or of what images of any label have.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> [is_of_labels(Cells("n", by=by, within=within)) for by, within in ((("label",), ()), ((), ("concept",)), ((), ("side",)))]
+        [True, True, False]
+    """
+    return cell.by == (LABEL,) or (not cell.by and not _SHARED.isdisjoint(cell.within))
+
+
 def beside_few(rows: pa.Table, together: pa.Table, cells: Iterable[Cells], k: int) -> NDArray[np.bool_]:
     """Return which rows are of a table in which the labels that are hidden together count few, or lack few.
 
@@ -603,9 +615,7 @@ def beside_few(rows: pa.Table, together: pa.Table, cells: Iterable[Cells], k: in
     found = np.zeros(len(rows), bool)
     if LABEL in together.column_names:
         together = together.filter(pc.fill_null(pc.equal(together[LABEL], TOGETHER), fill_value=False))
-    for cell in cells:
-        if cell.by != (LABEL,) and (cell.by or not cell.within):
-            continue
+    for cell in filter(is_of_labels, cells):
         counts, least = _numbers(together[cell.count]), int(min(k, cell.below))
         few = _is_small(counts, least)
         if cell.out_of is not None:
