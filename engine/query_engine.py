@@ -289,7 +289,7 @@ class QueryEngine:
             unseen=unseen,
         )
         if not unseen.is_asked and protection.is_all_hidden(shown):
-            facts.hidden.append(
+            facts.all_hidden.append(
                 f"every row of {call.query.name}() is hidden: each counts fewer than {max(call.min_count, 1)}, or would tell a count that is"
             )
         return shown

@@ -315,6 +315,7 @@ class Facts:
         used: Relations that were named, in the order they were met.
         audits: Names of the audits that it calls.
         hidden: Notes on audits that were asked about labels of which nothing is told.
+        all_hidden: Notes on audits of which every row is hidden, for queries of which nothing else is said.
     """
 
     text: str = ""
@@ -333,6 +334,7 @@ class Facts:
     used: dict[str, Relation] = field(default_factory=dict)
     audits: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
+    all_hidden: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -100,6 +100,7 @@ def diagnosed(
     apart = list(watch.notes(rows, evaluate)) if watch is not None else []
     told += facts.hidden
     told += apart or ([_FEW] if rows == 0 and facts.counts_closed and not facts.hidden else [])
+    told += [] if told else facts.all_hidden
     notes += [text for text in dict.fromkeys(told) if text not in notes]
 
 
