@@ -18,7 +18,6 @@ README, TOUR = (
 """Files whose commands go on with one lake."""
 
 
-@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_commands_of_spark_print_what_is_shown(tmp_path):

@@ -14,7 +14,7 @@ from counterbalance.__main__ import main
 PAGE = (Path(__file__).parents[2] / "docs" / "elsewhere.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_snippets_run(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
