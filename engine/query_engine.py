@@ -271,10 +271,8 @@ class QueryEngine:
             is_short = call.query.level is None  # others have a row an image
             found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
             others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
-            together = [
-                self._unprotected(call.instead(labels, TOGETHER), facts) for labels in unseen.sums(call.query.cells)
-            ]
-            unseen = replace(unseen, together=together)
+            together = [self._unprotected(call.instead(one, TOGETHER), facts) for one in unseen.sums(call.query.cells)]
+            unseen = replace(unseen, tables=protection.tables_of_few(together, call.query.cells))
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
@@ -297,12 +295,16 @@ class QueryEngine:
     def _unseen(self, call: AuditCall, facts: Facts) -> protection.Unseen:
         """Return the labels that a session without a purpose is told no number of, by any audit."""
         found: list[tuple[str | None, bool, frozenset[str]]] = []
+        parameters: dict[str, frozenset[str]] = {}
         for counts in call.checks.label_counts:
             rows = self._unprotected(counts.plan, facts)
             if counts.beside is not None:
                 protection.refuse_few_apart(call.query.name, counts.parameter, counts.beside, rows)
-            found.append((counts.side, counts.is_anywhere, hidden_labels(rows, protection.MIN_COUNT)))
-        return protection.Unseen(tuple(found), call.checks.labels)
+            labels = hidden_labels(rows, protection.MIN_COUNT)
+            found.append((counts.side, counts.is_anywhere, labels))
+            if labels:
+                parameters[counts.parameter] = parameters.get(counts.parameter, frozenset()) | labels
+        return protection.Unseen(tuple(found), call.checks.labels, parameters=parameters)
 
     def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
         return pa.Table.from_batches(self._run(self._rewritten(plan).finished(last=True), facts, few=True))

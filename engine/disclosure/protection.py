@@ -18,13 +18,14 @@ from counterbalance.engine.disclosure.suppression import (
     OTHERS,
     SHOWN,
     SMALL,
+    TOGETHER,
     UNCLEAR,
     along_concepts,
-    beside_few,
     beside_hidden,
     hidden_rows,
     is_of_labels,
     others_beside,
+    rows_in,
     rows_of_side,
     tables_of,
     tables_with,
@@ -64,26 +65,23 @@ class Unseen:
         labels: Which of two datasets they are of, whether any column that names something may hold them, or only those of labels,
             and the labels.
         asked: Labels that a call is about: where one of these is unseen, all of its rows are.
-        together: What the audit gives with each of ``sums`` as one label, ``TOGETHER``. Anybody can count all images with a word, or
-            knows it from a total; less those of the labels that are shown, these have it, and lack it: they are a label like others.
+        tables: By cells, keys of tables that are hidden: see ``tables_of_few``.
+        parameters: By relation of labels, those of its labels that are unseen.
     """
 
     labels: tuple[tuple[str | None, bool, frozenset[str]], ...] = ()
     asked: frozenset[str] = frozenset()
-    together: Sequence[pa.Table] = ()
+    tables: Mapping[Cells, Sequence[pa.Table]] = dataclasses.field(default_factory=dict)
+    parameters: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
 
-    def sums(self, cells: Iterable[Cells]) -> list[dict[str | None, frozenset[str]]]:
-        """Return the labels of each dataset, if there are any, and these with unclear ones, which many audits leave out.
+    def sums(self, cells: Iterable[Cells]) -> list[Mapping[str, frozenset[str]]]:
+        """Return the labels of each relation, if there are any, and these with unclear ones, which many audits leave out.
 
-        Nothing of audits that count no labels, or none but those they name: how few of others have something does not follow there.
+        Nothing of audits that count neither labels nor what images of any label have.
         """
-        if not any(map(is_of_labels, cells)):
+        if not self.parameters or not any(map(is_of_labels, cells)):
             return []
-        found: dict[str | None, frozenset[str]] = {}
-        for side, _, labels in self.labels:
-            if labels:
-                found[side] = found.get(side, frozenset()) | labels
-        return [found, {side: labels | UNCLEAR for side, labels in found.items()}] if found else []
+        return [self.parameters, {name: labels | UNCLEAR for name, labels in self.parameters.items()}]
 
     @property
     def is_asked(self) -> bool:
@@ -108,10 +106,40 @@ class Unseen:
                 if field.name in (names if is_anywhere else LABELS) and pa.types.is_string(field.type):
                     named = pc.is_in(rows[field.name], pa.array(sorted(labels)))
                     found |= named.to_numpy(zero_copy_only=False)
-        own = [cell for cell in cells if cell.side == side]
-        for together in self.together:
-            found |= beside_few(rows, together, own, MIN_COUNT)
+        for cell, tables in self.tables.items():
+            for keys in tables if cell.side == side else ():
+                found |= rows_in(rows, keys)
         return found
+
+
+def tables_of_few(together: Iterable[pa.Table], cells: Sequence[Cells]) -> dict[Cells, list[pa.Table]]:
+    """Return the keys of tables of which nothing is shown, by cells, for what it would tell of all hidden labels together.
+
+    Anybody can count all images with a word, or knows it from a total; less those of the labels that are shown, the hidden ones have
+    it, and lack it. So they are a label like others, whose small counts are hidden, and what would give them away.
+
+    Args:
+        together: What the audit gives with the hidden labels as one, ``TOGETHER``.
+        cells: Its columns that count people or images.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = {"concept": ["tie", "hat"], "label": [TOGETHER] * 2, "count": [12, 8], "n": [15, 30], "all": [40, 50]}
+        >>> cell = Cells("count", of="all", out_of="n", by=("label",), within=("concept",))
+        >>> tables_of_few([pa.table(rows)], [cell])[cell][0]["concept"].to_pylist()
+        ['tie', 'hat']
+    """
+    found: dict[Cells, list[pa.Table]] = {}
+    for rows in together:
+        hidden = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False, unseen=Unseen()).blank
+        its = np.ones(len(rows), bool)
+        if LABEL in rows.column_names:
+            its = pc.fill_null(pc.equal(rows[LABEL], TOGETHER), fill_value=False).to_numpy(zero_copy_only=False)
+        for cell in filter(is_of_labels, cells):
+            keys = [c for c in (*cell.within, *cell.totals) if c != LABEL]
+            few = rows.filter(pa.array(its & hidden[cell.count]))
+            found.setdefault(cell, []).append(few.select(keys))
+    return found
 
 
 def schema_of(rows: pa.Schema, cells: Sequence[Cells]) -> pa.Schema:

@@ -9,6 +9,7 @@ programming over everything that is shown.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -38,8 +39,8 @@ UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
 """Labels that say the least: they are hidden before others."""
 NO_SHELTER: Final = frozenset({"mixed", "unknown"})
 """Labels that are hidden with no other one: how many have them is known otherwise, or not counted everywhere."""
-TOGETHER: Final = "labels that are hidden"
-"""What these are called where they are counted as one."""
+TOGETHER: Final = f"labels that are hidden {secrets.token_hex(8)}"
+"""What these are called where they are counted as one; no label of a lake is called so."""
 LABEL: Final = "label"
 """What audits call the column of labels."""
 LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})
@@ -595,36 +596,17 @@ def is_of_labels(cell: Cells) -> bool:
     return cell.by == (LABEL,) or (not cell.by and not _SHARED.isdisjoint(cell.within))
 
 
-def beside_few(rows: pa.Table, together: pa.Table, cells: Iterable[Cells], k: int) -> NDArray[np.bool_]:
-    """Return which rows are of a table in which the labels that are hidden together count few, or lack few.
-
-    Args:
-        rows: The result of an audit.
-        together: Its result with these labels as one, ``TOGETHER``.
-        cells: Which of its columns count people or images.
-        k: The smallest count that may be shown.
+def rows_in(rows: pa.Table, keys: pa.Table) -> NDArray[np.bool_]:
+    """Return which rows have the values of some row of ``keys`` in its columns; all of them where it has rows and no columns.
 
     Example:
-        >>> from counterbalance.engine.disclosure.cells import Cells
-        >>> rows = pa.table({"concept": ["tie", "hat"], "label": ["a", "a"], "count": [30, 20], "n": [60, 60]})
-        >>> together = pa.table({"concept": ["tie", "hat"], "label": [TOGETHER] * 2, "count": [12, 8], "n": [15, 15]})
-        >>> cells = [Cells("count", out_of="n", by=("label",), within=("concept",))]
-        >>> beside_few(rows, together, cells, 10).tolist()
-        [True, True]
+        >>> rows_in(pa.table({"concept": ["tie", "hat"], "count": [30, 20]}), pa.table({"concept": ["hat"]})).tolist()
+        [False, True]
     """
-    found = np.zeros(len(rows), bool)
-    if LABEL in together.column_names:
-        together = together.filter(pc.fill_null(pc.equal(together[LABEL], TOGETHER), fill_value=False))
-    for cell in filter(is_of_labels, cells):
-        counts, least = _numbers(together[cell.count]), int(min(k, cell.below))
-        few = _is_small(counts, least)
-        if cell.out_of is not None:
-            few |= _is_small(_numbers(together[cell.out_of]) - counts, least)
-        keys = [c for c in (*cell.within, *cell.totals) if c != LABEL]
-        both = pa.concat_tables([rows.select(keys), together.filter(pa.array(few)).select(keys)])
-        codes = _codes(both, keys) if keys else np.zeros(len(rows) + int(few.sum()), np.int64)
-        found |= np.isin(codes[: len(rows)], codes[len(rows) :])
-    return found
+    if not keys.column_names:
+        return np.full(len(rows), len(keys) > 0)
+    codes = _codes(pa.concat_tables([rows.select(keys.column_names), keys]), keys.column_names)
+    return np.isin(codes[: len(rows)], codes[len(rows) :])
 
 
 def others_beside(rows: pa.Table, cells: Cells, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -538,7 +538,7 @@ class Binder:
         )
 
     def _called_instead(
-        self, query: Query, bound: Env, env: Env, labels: Mapping[str | None, frozenset[str]], name: str = ""
+        self, query: Query, bound: Env, env: Env, labels: Mapping[str, frozenset[str]], name: str = ""
     ) -> Plan:
         """Return the plan of the same call with other rows in its relations of perceived labels: see ``AuditCall``."""
         others = {}
@@ -548,8 +548,8 @@ class Binder:
                 rows = exp.select("*").from_(table.copy())
                 if not labels:
                     rows = rows.where("false")
-                elif "label" in parameter.columns and parameter.side in labels:
-                    label = exp.column("label").isin(*(exp.convert(v) for v in sorted(labels[parameter.side])))
+                elif "label" in parameter.columns and parameter.name in labels:
+                    label = exp.column("label").isin(*(exp.convert(v) for v in sorted(labels[parameter.name])))
                     merged = exp.case().when(label, exp.convert(name)).else_(exp.column("label"))
                     columns = [exp.column(c) for c in parameter.columns if c != "label"]
                     rows = exp.select(*columns, merged.as_("label")).from_(table.copy())

@@ -80,3 +80,45 @@ def test_what_is_shown_is_the_same(lake_of):
 def test_many_of_two_hidden_labels_are_not_told_apart(lake_of):
     rows = lake_of(12).sql(f"SELECT label FROM crime_words({G}) WHERE count IS NOT NULL").fetchall()
     assert {label for (label,) in rows} == {*SHOWN}
+
+
+SCENES = {"sea": 14, "city": 12, "hill": 4, "moor": 0}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cooccurrence({}, concepts := label_concepts('scene'))",
+        "keyword_profile({}, concepts := label_concepts('scene'))",
+        "crime_words({}) WHERE term IS NOT NULL",
+    ],
+)
+def test_few_of_all_concepts_that_are_hidden(build, tmp_path, call):
+    """Each image has one scene, and its caption one word for it: those of hidden labels in scenes that are shown, less these labels."""
+    words = dict(zip(SCENES, ("thief", "arson", "felon", "burglar"), strict=True))
+    values, scenes = [], []
+    for label, counts in {"a": dict.fromkeys(SCENES, 30), "b": dict.fromkeys(SCENES, 20)}.items():
+        values += [label] * sum(counts.values())
+        scenes += [scene for scene, n in counts.items() for _ in range(n)]
+    scenes += [scene for scene, n in SCENES.items() for _ in range(n)]
+    values += ["c"] * 24 + ["d"] * 6
+    ids = [*range(len(values))]
+    lake = cb.connect(str(tmp_path / "a.lake"))
+    labels = {"attribute": ["perceived_gender"] * len(ids) + ["scene"] * len(ids), "value": values + scenes}
+    lake.ingest(
+        {
+            "images": build.images(image_id=ids),
+            "captions": build.captions(caption_id=ids, image_id=ids, text=[f"a {words[scene]}" for scene in scenes]),
+            "labels": build.labels(label_id=range(2 * len(ids)), image_id=ids * 2, **labels),
+        }
+    )
+    rows = lake.sql(f"FROM {call.format(G)}").to_arrow().to_pylist()
+    named = {row.get("concept") or row.get("keyword") or row["term"] for row in rows if row["count"] is not None}
+    left = sum(n for scene, n in SCENES.items() if not {scene, words[scene]} & named)
+    assert left >= 10
+
+
+def test_no_label_is_called_as_they_are(lake_of):
+    """The name under which they are one is made anew, and stands in no row."""
+    rows = lake_of(12).sql(f"FROM crime_words({G})").to_arrow().to_pylist()
+    assert not [value for row in rows for value in row.values() if isinstance(value, str) and "are hidden" in value]
