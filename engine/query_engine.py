@@ -262,7 +262,7 @@ class QueryEngine:
             protection.refuse_drawn(call.query.name, unseen)
         if unseen.is_asked:
             # whether it fails, and how long it takes, would tell which of the hidden labels is small
-            found, others = self._unprotected(call.instead({}), facts), {}
+            found, others = self._instead(call, {}, facts), {}
             facts.hidden.append(
                 f"{call.query.name}() shows no number: a label that it names has fewer than {protection.MIN_COUNT} images, or "
                 "would give away one that has"
@@ -271,7 +271,7 @@ class QueryEngine:
             is_short = call.query.level is None  # others have a row an image
             found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
             others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
-            together = [self._unprotected(call.instead(one, TOGETHER), facts) for one in unseen.sums(call.query.cells)]
+            together = [self._instead(call, one, facts) for one in unseen.sums(call.query.cells)]
             unseen = replace(unseen, tables=protection.tables_of_few(together, call.query.cells))
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
@@ -291,6 +291,13 @@ class QueryEngine:
                 f"every row of {call.query.name}() is hidden: each counts fewer than {max(call.min_count, 1)}, or would tell a count that is"
             )
         return shown
+
+    def _instead(self, call: AuditCall, labels: Mapping[str, frozenset[str]], facts: Facts) -> pa.Table:
+        """Return the rows of a call with some labels as one, or over no labels without any."""
+        plan = call.instead(labels, TOGETHER)
+        if plan is None:
+            raise RuntimeError(f"what bound {call.query.name}() is gone")
+        return self._unprotected(plan, facts)
 
     def _unseen(self, call: AuditCall, facts: Facts) -> protection.Unseen:
         """Return the labels that a session without a purpose is told no number of, by any audit."""

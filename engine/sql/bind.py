@@ -155,7 +155,7 @@ class Binder:
                 tree,
                 Env(own, {}, placeholders=placeholders or {}, is_user=True, is_callers=True, own_rows=frozenset(own)),
             )
-        plan = self._binding.plan(tree, placeholders)
+        plan = replace(self._binding.plan(tree, placeholders), binder=self)
         if not self._bind:
             with_schemas(plan.tree, self._qualified)
         return plan
@@ -436,7 +436,7 @@ class Binder:
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
                 checks = self._checks_of(query, bound, env, whole) if closed else Checks()
                 drawn = any(parameter.drawn for _, parameter in self._narrowed)
-                instead = partial(self._called_instead, query, counted, env)
+                instead = partial(_asked_of, weakref.ref(self), query, counted, env)
                 call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks, instead)
                 self._memo[key] = self._binding.audit(query.name, call)
         self._read_sensitive, self._cuts, self._narrowed = outer
@@ -537,7 +537,7 @@ class Binder:
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),
         )
 
-    def _called_instead(
+    def called_instead(
         self, query: Query, bound: Env, env: Env, labels: Mapping[str, frozenset[str]], name: str = ""
     ) -> Plan:
         """Return the plan of the same call with other rows in its relations of perceived labels: see ``AuditCall``."""
@@ -762,6 +762,11 @@ class Binder:
             elif not has_no_rows(parameter):
                 shown[parameter.name] = parameter.default
         return shown
+
+
+def _asked_of(binder: weakref.ref[Binder], query: Query, bound: Env, env: Env, *labels: Any) -> Plan | None:
+    there = binder()
+    return None if there is None else there.called_instead(query, bound, env, *labels)
 
 
 def _is_in_order(query: Query) -> bool:

@@ -232,7 +232,7 @@ class AuditCall:
         drawn: Rows of a view are among its arguments that keeps as many of a label as there are of others.
         checks: What is counted beside it where it is closed.
         instead: Returns the plan of the same call with some labels of its closed relations, by parameter, as one of the name that is
-            given; over no labels at all without any.
+            given; over no labels at all without any. Held weakly, as the binder holds the call; its plan holds the binder.
         schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
     """
@@ -247,7 +247,7 @@ class AuditCall:
     wider: str | None
     drawn: bool
     checks: Checks
-    instead: Callable[..., Plan]
+    instead: Callable[..., Plan | None]
     schema: pa.Schema | None = None
     rows: pa.Table | None = None
 
@@ -350,6 +350,7 @@ class Plan:
         as_written: That is what the user wrote, so that places in errors hold.
         shows_bytes: Its stars stand for pictures, too.
         pictures: Columns of the result that hold numbers of rows until their bytes are read, by name.
+        binder: What bound it, which its audits may ask for further plans.
     """
 
     tree: exp.Query
@@ -360,6 +361,7 @@ class Plan:
     as_written: bool = False
     shows_bytes: bool = False
     pictures: Mapping[str, Picture] = field(default_factory=dict)
+    binder: object = None
 
     def relation(self, table: exp.Table) -> Relation | None:
         """Return what a table of its tree stands for; ``None`` for an expression of its own."""
