@@ -105,6 +105,8 @@ def _chunks(
             raise SourceError(error.message, code="E4001", hint=error.hint) from error
     notes += looked.notes()
     notes += left.notes()
+    if options.keep and not left.kept_of_boxes and (asked := [n for n in options.keep if n.startswith(_PREFIX)]):
+        notes.append(f"--keep {asked[0]} keeps nothing: there are no boxes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ class _LeftOut:
     captions: Members = field(default_factory=lambda: Members(_OF_ANNOTATIONS))
     categories: Members = field(default_factory=lambda: Members(("id", "name")))
     others: set[str] = field(default_factory=set)
+    kept_of_boxes: set[str] = field(default_factory=set)
 
     def notes(self) -> list[str]:
         """Return what they are: those of images and of boxes can be kept."""
@@ -247,6 +250,7 @@ class _Loader:
         if self.kept_of_boxes is None:
             own = [name.removeprefix(_PREFIX) for name in self.options.keep if name.startswith(_PREFIX)]
             self.kept_of_boxes = chosen(items, own, self.document.uri)
+            self.left.kept_of_boxes.update(_PREFIX + name for name in self.kept_of_boxes)
         return {name: self.left.boxes.kept(name, items) for name in self.kept_of_boxes}
 
     def _annotations(self, event: Items) -> Piece:

@@ -102,6 +102,12 @@ def test_members_of_boxes_of_coco_are_kept(lake, tmp_path):
     assert caught.value.code == "E1002"
 
 
+def test_members_of_boxes_without_boxes_are_told(lake, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(COCO | {"annotations": COCO["annotations"][1:]}))
+    told = "--keep annotations.truncated keeps nothing: there are no boxes"
+    assert told in lake.ingest(tmp_path / "a.json", keep=["annotations.truncated"]).notes
+
+
 def test_members_of_karpathys_files(lake, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(KARPATHY))
     assert left_out(lake.ingest(tmp_path / "a.json")) == [
