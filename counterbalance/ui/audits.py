@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
@@ -47,6 +48,8 @@ _OF_TEXTS: Final = re.compile(r"\b(word|term)_concepts\b")
 """Relations whose concepts are words of texts."""
 _LONGEST: Final = 100
 """Letters of a word that is marked."""
+_MOST: Final = 2000
+"""Letters of all words of a row that are marked: they stand in its address."""
 _NAME: Final = re.compile(r"\s*\w+(\.\w+)?\s*")
 CLOSED: Final = "State a purpose to see single images: these rows are about perceived labels."
 
@@ -189,10 +192,11 @@ def _shown(query: Query, given: Mapping[str, Any], lake: Lake, session: Session)
     columns = [name for name in rows.column_names if name not in _ASIDE]
     cut = [f"The table shows {SHOWN} of {rows.num_rows:,} rows; the SQL gives all."] if rows.num_rows > SHOWN else []
     numbers = {n for n in columns if _is_number(rows.schema.field(n).type)}
+    words = _words(query, rows, session) if any(links) else {}
     return {
         "columns": columns,
         "numbers": numbers,
-        "rows": [_row(row, columns, numbers, link) for row, link in zip(few.to_pylist(), links, strict=True)],
+        "rows": [_row(row, columns, numbers, link, words) for row, link in zip(few.to_pylist(), links, strict=True)],
         "has_links": any(links),
         "is_closed": is_closed,
         "total": rows.num_rows,
@@ -206,23 +210,46 @@ def _shown(query: Query, given: Mapping[str, Any], lake: Lake, session: Session)
     }
 
 
-def _row(row: Mapping[str, Any], columns: Sequence[str], numbers: Collection[str], link: str | None) -> dict[str, Any]:
+def _row(
+    row: Mapping[str, Any],
+    columns: Sequence[str],
+    numbers: Collection[str],
+    link: str | None,
+    words: Mapping[str | None, Sequence[str]],
+) -> dict[str, Any]:
     """Return cells as text; in a row that is suppressed, ``hidden`` for numbers that are not there."""
     lacks = {name for name in numbers if row[name] is None} if row.get("suppressed") else set()
     return {
         "cells": [(name, "hidden" if name in lacks else cell(row[name])) for name in columns],
         "hidden": lacks,
         "why": row.get("reason") or "",
-        "link": link and urlencode({"sql": link, **_mark(row)}, quote_via=quote),
+        "link": link and urlencode([("sql", link), *(("mark", word) for word in _marks(row, words))], quote_via=quote),
         "about": ", ".join(str(row[name]) for name in columns if isinstance(row[name], str)) or "this row",
     }
 
 
-def _mark(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the word of texts that a row is about, which the pages of its images mark."""
+def _marks(row: Mapping[str, Any], words: Mapping[str | None, Sequence[str]]) -> list[str]:
+    """Return the words of texts that a row is about, which the pages of its images mark."""
     of_texts = _OF_TEXTS.search(str(orjson.loads(row.get("params") or "{}").get("concepts")))
     word = row.get("term") or ((row.get("keyword") or row.get("concept")) if of_texts else None)
-    return {"mark": word} if isinstance(word, str) and len(word) <= _LONGEST else {}
+    found = words.get(row.get("class", row.get("country")), ()) if word is None else [word]
+    short = [word for word in found if isinstance(word, str) and len(word) <= _LONGEST]
+    return short if sum(map(len, short)) <= _MOST else []
+
+
+def _words(query: Query, rows: pa.Table, session: Session) -> dict[str | None, list[str]]:
+    """Return the words of each class, or country, that rows are about; of None those of all classes."""
+    if "country" in rows.column_names:
+        relation, of = "lists.countries", "country"
+    elif "class" in rows.column_names and any(p.name == "terms" for p in query.parameters) and rows.num_rows:
+        relation, of = orjson.loads(rows["params"][0].as_py())["terms"], "class"
+    else:
+        return {}
+    found: dict[str | None, list[str]] = {}
+    listed = session.sql(f"SELECT DISTINCT term, {of} FROM {relation} AS t WHERE term IS NOT NULL ORDER BY term, {of}")
+    for term, kind in listed.fetchall():
+        found.setdefault(kind, []).append(term)
+    return found | ({None: [*dict.fromkeys(chain(*found.values()))]} if of == "class" else {})
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -12,6 +12,7 @@ from repeats import again
 
 from counterbalance.engine.sql import queries
 from counterbalance.report import behind
+from counterbalance.ui import audits
 
 CAPTIONS = {
     "groups": "(SELECT caption_id AS image_id, label FROM caption_labels)",
@@ -93,6 +94,7 @@ def test_a_page_links_to_the_grid(ask):
         ("cooccurrence?concepts=word_concepts&min_count=5", {"man", "woman"}),
         ("cooccurrence?min_count=5", set()),
         ("crime_words?min_count=1", {"thief"}),
+        ("geography?min_count=1", {"Brazil", "Brazilian"}),
         ("demographics", set()),
     ],
 )
@@ -102,6 +104,24 @@ def test_the_word_of_a_row_is_marked(ask, address, marks):
     marked = {mark for link in found for mark in parse_qs(link).get("mark", [])}
     assert marks <= marked
     assert bool(marked) == bool(marks)
+
+
+def test_the_words_of_a_class_are_marked_and_of_all(ask):
+    """The rows of a class, and of all classes, name no word: those of the list are marked."""
+    links = re.findall(
+        r'href="[^"]*/browse\?([^"]*)"', unescape(ask.get("/lakes/demo/audits/crime_words?min_count=1").text)
+    )
+    found = {frozenset(parse_qs(link).get("mark", [])) for link in links}
+    sizes = sorted(map(len, found))
+    assert sizes[0] == 1
+    assert sizes[-1] == 71
+    assert any({"thief", "robber"} < marks for marks in found if len(marks) < 71)
+
+
+def test_too_many_words_for_an_address_are_not_marked():
+    words = {"a": ["x" * 50] * 50, "b": ["thief"]}
+    assert audits._marks({"class": "a", "term": None}, words) == []
+    assert audits._marks({"class": "b", "term": None}, words) == ["thief"]
 
 
 def test_persons_open_the_images_that_sources_names():
