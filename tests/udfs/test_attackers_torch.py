@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -69,6 +71,14 @@ def test_sets_and_vectors():
         run = call(*lists(rows), attacker="mlp", epochs=4, **QUICK).to_pylist()[0][0]
         assert run["accuracy"] == 1.0
         assert 0.5 < run["confidence"] <= 1.0
+
+
+def test_two_that_learn_at_once_give_the_same_bits():
+    """DuckDB calls a function of several rows from several threads."""
+    rows = [texts(0.8, seed) for seed in range(2)]
+    alone = [attack(own, "lstm", epochs=3) for own in rows]
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(lambda own: attack(own, "lstm", epochs=3), rows)] == alone
 
 
 @pytest.mark.parametrize("attacker", ["mlp", "lstm", "bert"])

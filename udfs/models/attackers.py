@@ -8,6 +8,7 @@ which epoch was best: that one counts, as for Wang et al., and learning ends whe
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -42,6 +43,8 @@ _LEAST_CHECK: Final = 20
 """Rows to check by, below which all epochs are learned from all rows."""
 _POOL: Final = 100
 """Batches among which rows are sorted by length, so that little is padding."""
+_ALONE: Final = threading.Lock()
+"""Held while one learns: all threads of a process draw from one randomness of torch's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +205,14 @@ def _rate(settings: Settings) -> float:
 
 @contextlib.contextmanager
 def _on(seed: int) -> Iterator[str]:
-    """Lend a device, with torch's own randomness fixed by the seed, and one thread on a CPU; all as it was in the end."""
+    """Lend a device to one learner at a time, with torch's own randomness fixed by the seed, and one thread on a CPU.
+
+    All is as it was in the end.
+    """
     torch: Any = need("torch", "models")
     device = available("auto", wants=True)[0]
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng():
+    with _ALONE, torch.random.fork_rng():
+        threads = torch.get_num_threads()
         torch.manual_seed(seed_of("attackers", seed))
         torch.set_num_threads(1)
         try:
