@@ -97,7 +97,15 @@ class Unseen:
             >>> unseen.rows(pa.table({"label": ["a", "b"], "count": [3, 12]}), [Cells("count", by=("label",))], None).tolist()
             [True, False]
         """
-        found = np.full(len(rows), self.is_asked)
+        found = np.full(len(rows), self.is_asked) | self.named(rows, cells, side)
+        for cell, tables in self.tables.items():
+            for keys in tables if cell.side == side else ():
+                found |= rows_in(rows, keys)
+        return found
+
+    def named(self, rows: pa.Table, cells: Sequence[Cells], side: str | None) -> NDArray[np.bool_]:
+        """Return which rows name such a label."""
+        found = np.zeros(len(rows), bool)
         names = _keys(cells) - _OF_ROWS | LABELS
         for of, is_anywhere, labels in self.labels:
             if of != side or not labels:
@@ -106,9 +114,6 @@ class Unseen:
                 if field.name in (names if is_anywhere else LABELS) and pa.types.is_string(field.type):
                     named = pc.is_in(rows[field.name], pa.array(sorted(labels)))
                     found |= named.to_numpy(zero_copy_only=False)
-        for cell, tables in self.tables.items():
-            for keys in tables if cell.side == side else ():
-                found |= rows_in(rows, keys)
         return found
 
 
@@ -298,7 +303,7 @@ class _Hidden:
                 self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
                 self.omitted |= (found != SHOWN) if cell.omit else False
 
-    def add_thin(self, rows: pa.Table, cells: Iterable[Cells], *, alone: bool) -> None:
+    def add_thin(self, rows: pa.Table, cells: Iterable[Cells], of_hidden: NDArray[np.bool_], *, alone: bool) -> None:
         """Hide tables, and lines of them, in which all siblings together are few, with what is 0 there.
 
         Which of the siblings have rows, or none, would tell whose they are.
@@ -306,6 +311,7 @@ class _Hidden:
         Args:
             rows: The result of an audit.
             cells: Those that its file declares.
+            of_hidden: Rows of labels that are hidden whatever they count.
             alone: None of its cells have siblings.
         """
         if alone:
@@ -313,7 +319,7 @@ class _Hidden:
             self.blank |= {column: where | self.thin for column, where in self.blank.items()}
         for cell in cells:
             if cell.by:
-                thin, of_label = thin_rows(rows, cell, MIN_COUNT)
+                thin, of_label = thin_rows(rows, cell, MIN_COUNT, of_hidden)
                 self.thin = self.thin | thin
                 for column in self.columns[cell]:
                     self.blank[column] = self.blank[column] | thin
@@ -373,7 +379,8 @@ def _hidden(
         for column in {c for cell in own for c in (cell.of, cell.out_of) if c is not None} - keys:
             found.blank[column] = found.blank.get(column, False) | its_unseen
         if thin:
-            found.add_thin(its, own, alone=not any(cell.by for cell in cells))
+            of_hidden = unseen.named(its, cells, side)
+            found.add_thin(its, own, of_hidden, alone=not any(cell.by for cell in cells))
         shown = its
         for floor in floors:  # a larger floor goes by what a smaller one shows: going by more, two calls would tell it
             found.add(shown, floor, closed=closed)

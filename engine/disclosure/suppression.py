@@ -515,11 +515,20 @@ def along_concepts(cells: Cells) -> Cells | None:
     )
 
 
-def thin_rows(rows: pa.Table, cells: Cells, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def thin_rows(
+    rows: pa.Table, cells: Cells, k: int, told: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows are of a table, or of a line of one, whose siblings together count fewer than ``k``, and which for their label.
 
     Lines without any count are not, nor are those of one label that has none. With the line of a label go others until what they
     count could be that of any, as :func:`hidden_rows` hides their sums: a line of which something is left would not be the thin one.
+    Lines of labels that are hidden whatever they count have no part in that: which of these has few must not show.
+
+    Args:
+        rows: The result of an audit.
+        cells: Which of its columns count people or images.
+        k: The smallest count that may be shown.
+        told: Rows of such labels.
 
     Returns:
         Rows that are thin, and those of them that are so because of their own label, and not whatever label they have.
@@ -539,14 +548,18 @@ def thin_rows(rows: pa.Table, cells: Cells, k: int) -> tuple[NDArray[np.bool_], 
     for axis in axes:
         others = (*cells.by[:axis], *cells.by[axis + 1 :]) if len(axes) > 1 else ()
         line = _joined(around, _codes(rows, others))
+        is_of_label = not LABELS.isdisjoint((*cells.within, *others))
+        here = np.ones(len(rows), bool)
+        if told is not None and is_of_label:
+            here = np.isin(line, line[~told])
         size = int(line.max(initial=0)) + 1
         sums: NDArray[np.float64] = np.bincount(line[first], counts[first], minlength=size).astype(np.float64)
         is_few = (sums < k) & ((sums > 0) | (LABEL not in {*cells.within, *others}))
-        few = np.isin(line, line[counted]) & is_few[line]
-        if len(rows) and others and LABELS.issuperset(others):
-            few |= _around_few(rows, others, around, line, sums, k)
+        few = np.isin(line, line[counted]) & is_few[line] & here
+        if here.any() and others and LABELS.issuperset(others):
+            few[here] |= _around_few(rows.filter(pa.array(here)), others, around[here], line[here], sums, k)
         thin |= few
-        of_label |= few & (not LABELS.isdisjoint((*cells.within, *others)))
+        of_label |= few & is_of_label
     return thin, of_label
 
 
