@@ -264,6 +264,8 @@ class _Linked:
     preferred: list[tuple[Any, ...]]
     """Sort key by which a cell is chosen to be hidden with another."""
     sums: list[_Sum] = field(default_factory=list)
+    parts: dict[int, list[int]] = field(default_factory=dict)
+    """Of a cell that is the total of others, these."""
 
     def hide(self, k: int) -> NDArray[np.int8]:
         hidden = self.small | self.closed
@@ -302,7 +304,18 @@ class _Linked:
                         break
                     hidden[more] = again = True
 
+    def _below(self, parts: Iterable[int], hidden: NDArray[np.bool_]) -> list[int]:
+        """Return the cells with, in the place of each that is hidden, its own parts: these add up to what it lacks of the total."""
+        found: list[int] = []
+        for cell in parts:
+            found += self._below(self.parts[cell], hidden) if hidden[cell] and cell in self.parts else [cell]
+        return found
+
     def _is_open(self, one: _Sum, hidden: NDArray[np.bool_], k: int) -> bool:
+        if one.total is not None and any(hidden[c] and c in self.parts for c in one.parts):
+            below = replace(one, parts=self._below(one.parts, hidden))
+            if self._is_open(below, hidden, k):
+                return True
         parts = [c for c in one.parts if hidden[c]]
         small_rest = 0 < one.rest < k
         above = one.total is not None and bool(hidden[one.total])
@@ -313,7 +326,8 @@ class _Linked:
         return len(parts) + (one.rest > 0) < 2 or float(self.values[parts].sum()) + one.rest < k
 
     def _next(self, one: _Sum, hidden: NDArray[np.bool_]) -> int | None:
-        shown = [c for c in chain(one.parts, [] if one.total is None else [one.total]) if not hidden[c]]
+        parts = self._below(one.parts, hidden)
+        shown = [c for c in chain(parts, [] if one.total is None else [one.total]) if not hidden[c]]
         return min(shown, key=self.preferred.__getitem__, default=None)
 
     def _narrow(self, hidden: NDArray[np.bool_], k: int) -> list[int]:
@@ -461,6 +475,7 @@ def _of_linked(
         rest = max(whole - float(known[parts].sum()), 0.0) if whole else 0.0
         linked.sums.append(_Sum(parts, rest=rest, is_margin=len(cells.by) > 1))
     linked.sums += [_Sum(parts, total=one) for one, parts in families.items()]
+    linked.parts = families
     return linked.hide(k)
 
 
