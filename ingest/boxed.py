@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import posixpath
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -27,7 +28,7 @@ from counterbalance.ingest.validate import FRAME_TOLERANCE, MAX_COORDINATE
 from counterbalance.ingest.xmlstream import outermost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from counterbalance.engine.images import Header
     from counterbalance.engine.ingest_types import Chunk, ReadOptions, Source
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 Refusal = tuple[str, str, str]
 """Place, code and message."""
+Unplaced = Mapping[str, str | None]
+"""What has no place, by its name; ``None`` where it is more than one text."""
 _LONG: Final = ("too_long", f"a class, an attribute or its value has more than {MAX_KEY:,} bytes")
 HOMELESS: Final = ("missing_image", "the picture of these boxes was refused")
 _KINDS: Final = frozenset({"Annotations", "JPEGImages", "images"})
@@ -59,7 +62,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """What came of an item: a picture with its boxes, labels and captions, what was refused, and names of what has no place."""
+    """What came of an item: a picture with its boxes, labels and captions, what was refused, and what has no place."""
 
     picture: Picture | None
     boxes: Sequence[Box] = ()
@@ -67,7 +70,7 @@ class Boxed:
     refused: Sequence[Refusal] = ()
     bytes_read: int = 0
     captions: Sequence[Caption] = ()
-    left_out: Collection[str] = ()
+    left_out: Unplaced = field(default_factory=dict)
 
 
 class Files:
@@ -240,6 +243,10 @@ class Home:
                 found[known or attribute.strip()] = value.strip().lower() if known else value.strip()
         return [Label(a, v, self.options.annotator or "source") for a, v in found.items()]
 
+    def kept(self, said: Unplaced) -> Iterator[tuple[str, str | None]]:
+        """Yield what is to be kept though it has no place, as attributes and values; of ``object.hue`` the attribute is ``hue``."""
+        return ((name.rpartition(".")[2], text) for name, text in said.items() if name in self.options.keep)
+
     def source(
         self,
         format_: str,
@@ -247,6 +254,8 @@ class Home:
         look: Callable[[Item], Boxed],
         files: Sequence[File],
         notes: list[str],
+        *,
+        keeps: bool = True,
     ) -> Source:
         """Return the source of some items: a picture each, or none.
 
@@ -256,13 +265,12 @@ class Home:
             look: Called once an item, in threads.
             files: Of annotations.
             notes: What a person should know.
+            keeps: Items may say what has no place.
         """
         pictures = list(self.pictures.by_key.values()) if self.is_folder else []
-        notes[:0] = ignored_options.describe(format_, self.options, "keep")
+        notes[:0] = ignored_options.describe(format_, self.options, *["keep"] * (not keeps))
         named = [*files, *(f for f in pictures if f.uri not in {g.uri for g in files})]
-        return replace(
-            source_of(self.uri, named, self._chunks(format_, items, look, notes), notes), pictures=self.named
-        )
+        return replace(source_of(self.uri, named, self._chunks(items, look, notes), notes), pictures=self.named)
 
     def _others(self) -> Iterator[Boxed]:
         """Yield the pictures of the folder that nothing has met so far."""
@@ -270,13 +278,11 @@ class Home:
             others = (k for k in self.pictures.by_key if k not in self._met)
             yield from (found for _, found in looked_ahead(others, self._alone))
 
-    def _chunks(
-        self, format_: str, items: Iterable[Item], look: Callable[[Item], Boxed], notes: list[str]
-    ) -> Iterator[Chunk]:
+    def _chunks(self, items: Iterable[Item], look: Callable[[Item], Boxed], notes: list[str]) -> Iterator[Chunk]:
         rows = PictureRows(self.uri, self.uri, self.options.origin or "human", hashing.Seen(), again=True)
         for file in self._outside.values():
             rows.refuse(self.files.key(file), *imagefolder.OUT)
-        done, taken, left = 0, set[str](), set[str]()
+        done, taken, left = 0, set[str](), dict[str, str | None]()
         for found in chain((f for _, f in looked_ahead(items, look)), self._others()):
             for refusal in found.refused:
                 rows.refuse(*refusal)
@@ -286,7 +292,8 @@ class Home:
                     rows.refuse(found.picture.place, *_LONG)
                 rows.add(found.picture, found.captions, labels, found.boxes)
                 taken.add(found.picture.key)
-                left.update(found.left_out if len(left) < _MOST_NAMES else ())
+                if len(left) < _MOST_NAMES:
+                    left |= {n: text for n, text in found.left_out.items() if left.get(n) is None}
             done += found.bytes_read
             if rows.full:
                 yield rows.flush(done)
@@ -296,7 +303,9 @@ class Home:
         if self._strange:
             shown = ", ".join(sorted(self._strange)[:3]) + ", …" * (len(self._strange) > 3)
             notes.append(f"not read with the others, as their outermost elements are called otherwise: {shown}")
-        notes += columns.cannot_keep(format_, sorted(left))
+        lists = sorted(name for name, text in left.items() if text is None)
+        notes += columns.left_out(sorted(left.keys() - {*self.options.keep, *lists}), lists)
+        notes += [f"--keep {name}: nothing is called so" for name in self.options.keep if name not in left]
         yield rows.flush(done)
 
 

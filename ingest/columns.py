@@ -107,8 +107,8 @@ def cannot_keep(format_: str, names: Sequence[str]) -> list[str]:
     """Return a note about what a format leaves out whatever is asked, if there is any.
 
     Example:
-        >>> cannot_keep("voc", ["owner", "object.point"])
-        ['left out: owner, object.point; the format voc cannot keep them']
+        >>> cannot_keep("labels", ["comment", "rank"])
+        ['left out: comment, rank; the format labels cannot keep them']
     """
     them = "it" if len(names) == 1 else "them"
     return [f"left out: {_some(names)}; the format {format_} cannot keep {them}"] if names else []

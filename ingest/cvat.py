@@ -2,7 +2,8 @@
 
 A box is a box, turned or not; of a polygon, a mask or an ellipse the bounding box is taken. Attributes of a shape are labels of
 its box; tags of a picture are labels of attribute ``tag``, their attributes labels of the picture. Points, lines, cuboids and
-skeletons are no boxes, and refused one by one; so are the tracks of a video. What else an element says is told.
+skeletons are no boxes, and refused one by one; so are the tracks of a video. What else an element says is told, and stored as a
+label of the picture or box where ``keep`` names it: ``image.id``, ``box.source``.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from counterbalance.ingest.rows import shorten
 from counterbalance.ingest.xmlstream import HEAD, elements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from xml.etree.ElementTree import Element
 
     from counterbalance.engine.ingest_types import ReadOptions, Source
-    from counterbalance.ingest.boxed import Refusal
+    from counterbalance.ingest.boxed import Refusal, Unplaced
     from counterbalance.ingest.files import File
     from counterbalance.ingest.picture_rows import Box, Label
 
@@ -34,6 +35,7 @@ _CORNERS: Final = frozenset(
     {"xtl", "ytl", "xbr", "ybr", "left", "top", "width", "height", "cx", "cy", "rx", "ry", "rotation"}
 )
 _OF_SHAPES: Final = frozenset({"label", "occluded", *_CORNERS})
+_OUTLINES: Final = frozenset({"points", "rle"})
 _NOTHING: Final = frozenset({"", "0"})
 _TURNED: Final = 1e-9
 
@@ -44,7 +46,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     Args:
         uri: A file of annotations, or the folder with it and the pictures.
         options: ``split`` of all, ``images`` (folder of the pictures, if it is another), ``store_images`` (default false),
-            ``origin`` of the boxes (default ``"human"``), ``annotator`` of labels (default ``"source"``), ``limit`` (pictures).
+            ``origin`` of the boxes (default ``"human"``), ``annotator`` of labels (default ``"source"``), ``keep``,
+            ``limit`` (pictures).
 
     Raises:
         NotFoundError: If there is no such file.
@@ -101,7 +104,9 @@ class _Reader:
         split = (item.element.get("subset") or "").strip().lower()
         known = self._home.options.split or (None if split in {"", "default"} else split) or found.split
         boxes, refused = sorted_out(self._boxes(item, found))
-        tags, left = self._tags(item.element), _left_out(item.element)
+        tags, left = self._tags(item.element), dict(_unplaced(item.element, _OF_IMAGES))
+        for shape in item.element:
+            left |= _unplaced(shape, _OF_SHAPES)
         return Boxed(replace(found, split=known), boxes, tags, refused, item.read, left_out=left)
 
     def _picture(self, item: _Image) -> Picture | Refusal:
@@ -121,7 +126,9 @@ class _Reader:
     def _tags(self, image: Element) -> list[Label]:
         tags = image.findall("tag")
         said = [("tag", ", ".join(dict.fromkeys(filter(None, (t.get("label") for t in tags)))))]
-        return self._home.labels([*said, *(pair for tag in tags for pair in _attributes(tag))])
+        kept = (pair for one in tags for pair in self._home.kept(_unplaced(one, _OF_SHAPES)))
+        of_image = self._home.kept(_unplaced(image, _OF_IMAGES))
+        return self._home.labels([*said, *(pair for tag in tags for pair in _attributes(tag)), *kept, *of_image])
 
     def _boxes(self, item: _Image, picture: Picture) -> Iterator[Box | Refusal]:
         for count, shape in enumerate((s for s in item.element if s.tag != "tag"), 1):
@@ -134,7 +141,7 @@ class _Reader:
                     f"<{shape.tag[:40]}> has no box: boxes, polygons, masks and ellipses are read",
                 )
                 continue
-            labels = self._home.labels(_attributes(shape))
+            labels = self._home.labels([*_attributes(shape), *self._home.kept(_unplaced(shape, _OF_SHAPES))])
             yield self._home.box(
                 place, shape.get("label", "").strip(), corners, (picture.width, picture.height), labels=labels
             )
@@ -148,12 +155,10 @@ def _attributes(element: Element) -> Iterator[tuple[str | None, str | None]]:
         yield one.get("name"), one.text
 
 
-def _left_out(image: Element) -> set[str]:
-    """Return the names of what a picture and its shapes say that has no place; of outlines only the box has one."""
-    said = [(image, _OF_IMAGES), *((shape, _OF_SHAPES) for shape in image)]
-    return {
-        f"{e.tag}.{n}" for e, has in said for n, value in e.attrib.items() if n not in has and value not in _NOTHING
-    }
+def _unplaced(element: Element, placed: Collection[str]) -> Unplaced:
+    """Return what a picture or a shape says that has no place; of outlines only the box has one, and they are no labels."""
+    said = {n: value for n, value in element.attrib.items() if n not in placed and value not in _NOTHING}
+    return {f"{element.tag}.{n}": None if n in _OUTLINES else value for n, value in said.items()}
 
 
 def _corners(shape: Element) -> Sequence[float] | None:

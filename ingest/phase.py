@@ -2,7 +2,7 @@
 
 A member of the document is an image: its caption, and regions with what annotators saw in a person. ``…_all_….json`` has three
 annotators a region, whose answers are labels of the box by each (``worker``); ``…_regions_….json`` has their majority, and is
-left out where the former lies beside. Pictures may have names without an ending; one that is not there is an image without a size.
+left out where the former lies beside. What else a region says is told, and stored as a label of its box where ``keep`` names it. Pictures may have names without an ending; one that is not there is an image without a size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from counterbalance.engine.ingest_types import ReadOptions, Source
-    from counterbalance.ingest.boxed import Refusal
+    from counterbalance.ingest.boxed import Refusal, Unplaced
     from counterbalance.ingest.files import File
     from counterbalance.ingest.picture_rows import Box, Label
 
@@ -53,7 +53,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     Args:
         uri: Files of annotations, or the folder that holds them, and perhaps the pictures.
         options: ``split``, ``images`` (folder of the pictures), ``store_images``, ``origin``, ``annotator`` of majorities
-            (default ``"source"``), ``limit`` (images).
+            (default ``"source"``), ``keep``, ``limit`` (images).
 
     Raises:
         NotFoundError: If there is no such file.
@@ -116,8 +116,7 @@ class _Reader:
         if text is not None and not said:
             refused.append((item.place, "bad_text", f"the caption is no text that can be stored, but {kind_of(text)}"))
         refused += [r for k, v in persons.items() for r in _unread(f"{item.place}, {shorten(k)}", v)]
-        names = {name for v in persons.values() if isinstance(v, dict) for name in v}
-        left = {f"region.{name}" for name in names - _OF_PERSONS}
+        left = {name: text for v in persons.values() for name, text in _unplaced(v).items()}
         return Boxed(found, boxes, (), refused, item.read, said, left)
 
     def _picture(self, item: _Image) -> Picture | Refusal:
@@ -137,7 +136,7 @@ class _Reader:
         if not isinstance(region, list) or len(region) != 4 or not all(map(is_number, region)):
             return place, "bad_box", f"a region of two corners is needed, not {kind_of(region)}"
         corners = [float(c) for c in region]
-        labels = list(self._labels(person.get("annotations")))
+        labels = [*self._labels(person.get("annotations")), *self._home.labels(self._home.kept(_unplaced(person)))]
         return self._home.box(place, _CATEGORY, corners, (picture.width, picture.height), labels=labels)
 
     def _labels(self, found: Any) -> Iterator[Label]:
@@ -148,6 +147,12 @@ class _Reader:
                 worker = (_answer(answers.get("worker")) or "").strip()
                 for label in self._home.labels((k, v) for k, v in texts.items() if k != "worker"):
                     yield replace(label, annotator=worker or label.annotator)
+
+
+def _unplaced(person: Any) -> Unplaced:
+    """Return what is said of a person that has no place."""
+    said = person.items() if isinstance(person, dict) else ()
+    return {f"region.{name}": _answer(value) for name, value in said if name not in _OF_PERSONS and _fits(name)}
 
 
 def _answer(value: Any) -> str | None:

@@ -2,7 +2,8 @@
 
 Coordinates are those of pixels, counted from 1 as VOC defines it: ``xmin`` 1 is the left edge, ``xmax`` the width the right one.
 Parts of objects are boxes of their own. What else is said of an object (``truncated``, ``difficult``, ``occluded``, ``pose``,
-actions, attributes) is a label of its box; elements that have no place are told. Splits are those of ``ImageSets/Main``, else of the folders' names.
+actions, attributes) is a label of its box. Elements that have no place are told, and stored as labels of the picture or box
+where ``keep`` names them: ``owner``, ``object.hue``. Splits are those of ``ImageSets/Main``, else of the folders' names.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from counterbalance.ingest.rows import shorten
 from counterbalance.ingest.xmlstream import HEAD, LARGEST, elements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from xml.etree.ElementTree import Element
 
     from counterbalance.engine.ingest_types import ReadOptions, Source
-    from counterbalance.ingest.boxed import Refusal
+    from counterbalance.ingest.boxed import Refusal, Unplaced
     from counterbalance.ingest.files import File
     from counterbalance.ingest.picture_rows import Box
 
@@ -35,7 +36,8 @@ _LARGEST_LIST: Final = 64 << 20
 _FLAGS: Final = ("truncated", "difficult", "occluded", "pose")
 _NOTHING: Final = frozenset({"", "unspecified", "0"})
 _SAID: Final = frozenset({"name", "bndbox", *_FLAGS, "actions", "attributes"})
-"""Elements of an object, or of a part of one, that have a place."""
+"""Elements of a part of an object that have a place."""
+_OF_OBJECTS: Final = _SAID | {"part"}
 _OF_PICTURES: Final = frozenset({"filename", "size", "object", *_FLAGS, "actions", "attributes"})
 
 
@@ -45,7 +47,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     Args:
         uri: The folder, its ``Annotations``, or files of XML.
         options: ``split`` of all, ``images`` (folder of the pictures, if it is another), ``store_images`` (default false),
-            ``origin`` of the boxes (default ``"human"``), ``annotator`` of labels (default ``"source"``), ``limit`` (pictures).
+            ``origin`` of the boxes (default ``"human"``), ``annotator`` of labels (default ``"source"``), ``keep``,
+            ``limit`` (pictures).
 
     Raises:
         NotFoundError: If there is no such file.
@@ -91,7 +94,8 @@ class _Reader:
         split = self._splits.get(posixpath.splitext(item.name)[0]) if self._home.options.split is None else None
         picture = replace(found, split=split or found.split)
         boxes, refused = sorted_out(self._boxes(root, place, picture))
-        return Boxed(picture, boxes, self._home.labels(_attributes(root)), refused, read, left_out=_left_out(root))
+        labels = self._home.labels([*_attributes(root), *self._home.kept(_unplaced(root, "", _OF_PICTURES))])
+        return Boxed(picture, boxes, labels, refused, read, left_out=_left_out(root))
 
     def _picture(self, root: Element, place: str, file: File) -> Picture | Refusal:
         """Return the picture that lies beside, or what the annotation says of it where none does."""
@@ -114,15 +118,16 @@ class _Reader:
     def _boxes(self, root: Element, place: str, picture: Picture) -> Iterator[Box | Refusal]:
         for count, element in enumerate(root.findall("object"), 1):
             where = f"{place}: object {count}"
-            yield self._box(where, element, picture)
+            yield self._box(where, element, picture, _unplaced(element, "object.", _OF_OBJECTS))
             for part in element.findall("part"):
-                yield self._box(f"{where}, part {shorten(part.findtext('name'))}", part, picture)
+                said = _unplaced(part, "object.part.", _SAID)
+                yield self._box(f"{where}, part {shorten(part.findtext('name'))}", part, picture, said)
 
-    def _box(self, place: str, element: Element, picture: Picture) -> Box | Refusal:
+    def _box(self, place: str, element: Element, picture: Picture, said: Unplaced) -> Box | Refusal:
         left, top, right, bottom = (number(element.findtext(f"bndbox/{c}")) for c in ("xmin", "ymin", "xmax", "ymax"))
         corners = [c - 1 if c >= 1 else c for c in (left, top)] + [right, bottom]
         name = (element.findtext("name") or "").strip()
-        labels = self._home.labels(_attributes(element))
+        labels = self._home.labels([*_attributes(element), *self._home.kept(said)])
         return self._home.box(place, name, corners, (picture.width, picture.height), labels=labels)
 
 
@@ -143,14 +148,22 @@ def _attributes(element: Element) -> Iterator[tuple[str | None, str | None]]:
         yield one.findtext("name"), one.findtext("value")
 
 
-def _left_out(root: Element) -> set[str]:
-    """Return the names of elements that say something and have no place."""
-    parts = [part for one in root.findall("object") for part in one.findall("part")]
-    inside = [(e, f"object.{e.tag}", _SAID | {"part"}) for one in root.findall("object") for e in one]
-    inside += [(e, f"object.part.{e.tag}", _SAID) for part in parts for e in part]
-    said = [(e, e.tag, _OF_PICTURES) for e in root] + inside
+def _left_out(root: Element) -> Unplaced:
+    """Return the elements that say something and have no place."""
+    found = dict(_unplaced(root, "", _OF_PICTURES))
+    for one in root.findall("object"):
+        found |= _unplaced(one, "object.", _OF_OBJECTS)
+        for part in one.findall("part"):
+            found |= _unplaced(part, "object.part.", _SAID)
+    return found
+
+
+def _unplaced(element: Element, prefix: str, placed: Collection[str]) -> Unplaced:
+    """Return what the elements inside of one say that have no place; a flag that is not set says nothing."""
     return {
-        name for e, name, has in said if e.tag not in has and (len(e) or (e.text or "").strip().lower() not in _NOTHING)
+        prefix + e.tag: None if len(e) else (e.text or "").strip()
+        for e in element
+        if e.tag not in placed and (len(e) or (e.text or "").strip().lower() not in _NOTHING)
     }
 
 

@@ -90,7 +90,7 @@ def read(uri: str, options: ReadOptions) -> Source:
         raise _nameless(uri, why + "; links that lead out of the folder are not read" * home.has_links_out)
     about = _about(file)
     reader = _Reader(home, _names(file.uri, about), about, notes)
-    return home.source("yolo", reader.items(), reader.look, [file], notes)
+    return home.source("yolo", reader.items(), reader.look, [file], notes, keeps=False)
 
 
 def _nameless(uri: str, why: str) -> SourceError:

@@ -117,25 +117,40 @@ def test_members_of_karpathys_files(lake, tmp_path):
     ]
 
 
+LABELS = "SELECT attribute, value, detection_id IS NULL AS of_image FROM labels ORDER BY attribute, value"
+
+
 def test_elements_of_pascal_voc(lake, tmp_path):
     (tmp_path / "a.xml").write_text(VOC)
     assert left_out(lake.ingest(tmp_path / "a.xml")) == [
-        "left out: folder, object.part.hue, object.point, source; the format voc cannot keep them"
+        "left out: folder, object.part.hue; --keep folder stores one as labels",
+        "left out: object.point, source, of lists or objects",
     ]
+    kept = lake.ingest(tmp_path / "a.xml", keep=["folder", "object.part.hue", "owner"])
+    assert left_out(kept) == ["left out: object.point, source, of lists or objects"]
+    assert "--keep owner: nothing is called so" in kept.notes
+    assert lake.sql(LABELS).fetchall() == [("folder", "VOC", True), ("hue", "red", False), ("pose", "Left", False)]
 
 
 def test_attributes_of_cvat(lake, tmp_path):
     (tmp_path / "a.xml").write_text(CVAT)
     assert left_out(lake.ingest(tmp_path / "a.xml")) == [
-        "left out: box.source, image.id, polygon.points; the format cvat cannot keep them"
+        "left out: box.source, image.id; --keep box.source stores one as labels",
+        "left out: polygon.points, of lists or objects",
     ]
+    lake.ingest(tmp_path / "a.xml", keep=["box.source", "image.id"])
+    assert lake.sql(LABELS).fetchall() == [("id", "3", True), ("source", "manual", False)]
 
 
 def test_members_of_regions_of_phase(lake, tmp_path):
     region = {"region": [0, 0, 5, 5], "annotations": {"activity": "sports"}, "quality": 3}
     (tmp_path / "a.json").write_text(json.dumps({"7": {"caption": "a man", "1": region}}))
     report = lake.ingest(tmp_path / "a.json")
-    assert (report.format, left_out(report)) == ("phase", ["left out: region.quality; the format phase cannot keep it"])
+    told = "left out: region.quality; --keep region.quality stores it as labels"
+    assert (report.format, left_out(report)) == ("phase", [told])
+    kept = lake.ingest(tmp_path / "a.json", keep=["region.quality"])
+    assert left_out(kept) == []
+    assert lake.sql(LABELS).fetchall() == [("activity", "sports", False), ("quality", "3", False)]
 
 
 @pytest.mark.parametrize("format_", KEPT)
