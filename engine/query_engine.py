@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.backends import Backend
     from counterbalance.engine.backends.dialects import Dialect
+    from counterbalance.engine.sql.resolver import Declared
     from counterbalance.engine.store.location import Location
 
 _BATCH_ROWS: Final = 65_536
@@ -412,19 +413,23 @@ def _no_value(name: str, given: Mapping[str, Any]) -> SqlError:
 
 
 @contextmanager
-def reading(location: Location, *, purpose: str | None = None) -> Iterator[QueryEngine]:
+def reading(
+    location: Location, *, purpose: str | None = None, declared: Declared | None = None
+) -> Iterator[QueryEngine]:
     """Give queries on the newest snapshot of a lake.
 
     Args:
         location: The lake.
         purpose: For which perceived labels are read.
+        declared: What is declared in it: base tables that hold nothing yet have its columns.
     """
     access.check_purpose(purpose)
     main = pin(location, None)
     sensitive = purpose is not None
     backend = DuckDB(reusable=not sensitive)
     try:
-        yield QueryEngine(Resolver(main, {}, sensitive=sensitive, computes=True), backend, purpose=purpose)
+        resolver = Resolver(main, {}, sensitive=sensitive, declared=declared, computes=True)
+        yield QueryEngine(resolver, backend, purpose=purpose)
     finally:
         backend.close()
         main.pin.release()

@@ -17,6 +17,7 @@ from counterbalance.engine import temp_dirs
 from counterbalance.engine.catalog import freshness, runs, snapshot
 from counterbalance.engine.catalog.closed import OPENED
 from counterbalance.engine.catalog.ddl.create_view import must_rebuild
+from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError, kind_of
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.query_engine import reading
@@ -116,7 +117,8 @@ def _compute(
     relations = {r for r, _ in definition.reads}
     purpose = f"refresh of {definition.name}" if definition.sensitive else None
     failure: list[BaseException] = []
-    with _waiting(context, definition), reading(context.location, purpose=purpose) as engine:
+    declared = Catalog(context.location)
+    with _waiting(context, definition), reading(context.location, purpose=purpose, declared=declared) as engine:
         stage.versions_in = {t: v for t, v in engine.resolver.versions.items() if t in relations}
         reader = engine.sql(definition.sql).to_batches()
         schema = pa.schema([pa.field(f.name, storable(f.type)) for f in reader.schema])

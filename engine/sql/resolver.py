@@ -57,7 +57,8 @@ class Resolver:
         attached: Other lakes by name.
         sensitive: Whether perceived labels are read.
         declared: What is declared in the lake; relations that no refresh has made yet are then there, without rows.
-        computes: Nothing is read from a materialized view but where it is named, as while views are computed.
+        computes: Nothing is read from a materialized view but where it is named, as while views are computed; of what is declared
+            only base tables that hold nothing have the columns that no refresh could make.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Resolver:
         self.main, self.attached, self.sensitive = main, attached, sensitive
         self._takes_views = declared is None and not computes
         self._fresh: dict[str, bool] = {}
-        self._declared = declared
+        self._declared, self._computes = declared, computes
         self._known: dict[tuple[str | None, str, bool], Relation] = {}
         self._calls: dict[str, Mapping[str, str]] = {}
         self.bound: dict[str, Relation] = {}
@@ -160,7 +161,7 @@ class Resolver:
         pinned = self.main if schema is None else self.attached.get(schema)
         if pinned is None or "/" in name:  # folders of a lake are closed: they hold the journal and sensitive labels
             return None
-        if schema is None and self._declared is not None and self._declared.missing(name):
+        if schema is None and self._declared is not None and self._is_unmade(self._declared, name):
             return self._unmade(self._declared, name)
         shown = name if schema is None else f"{schema}.{name}"
         if trusted and name == LABELS:
@@ -211,6 +212,10 @@ class Resolver:
         parts = tuple(part for part in found if part is not None)
         union = " UNION ALL BY NAME ".join(f'SELECT * FROM "{part.id}"' for part in parts)
         return Relation(new_id(shown), shown, Combined(parts, union))
+
+    def _is_unmade(self, declared: Declared, name: str) -> bool:
+        is_empty = name in BASE_TABLES and name not in self.versions
+        return declared.missing(name) and (is_empty or not self._computes)
 
     def _unmade(self, declared: Declared, name: str) -> Relation:
         """Return a relation that is declared, and that no refresh has made, without rows."""
