@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 TEMPLATE = (
@@ -120,3 +120,70 @@ def save_asker(folder: Path) -> Path:
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
+
+
+def save_tower(folder: Path) -> str:
+    """Save a CLIP model whose words are few, with random weights, into a folder, which is returned."""
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    vision = {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16}
+    text = {"context_length": 8, "vocab_size": 16, "width": 8, "heads": 1, "layers": 1}
+    config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}
+    torch.manual_seed(0)
+    model = open_clip.CLIP(**config)
+    folder.mkdir(exist_ok=True)
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": {}}))
+    state = {k: v.contiguous() for k, v in model.state_dict().items()}
+    save_file(state, folder / "open_clip_model.safetensors")
+    return str(folder)
+
+
+def save_encoder(folder: Path, labels: Sequence[str] | None = None) -> None:
+    """Save a small RoBERTa with random weights into a folder: a classifier with labels, or what makes vectors."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {w: i for i, w in enumerate(["<s>", "<pad>", "</s>", "<unk>", "<mask>", "A", "man", "woman", "the"])}
+    made = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    named = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+    tokens = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", pad_token="<pad>", model_max_length=128, **named
+    )
+    numbered = dict(enumerate(labels or ["a", "b"]))
+    config = transformers.RobertaConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=132,
+        id2label=numbered,
+        label2id={v: k for k, v in numbered.items()},
+    )
+    torch.manual_seed(0)
+    kind = transformers.RobertaForSequenceClassification if labels else transformers.RobertaModel
+    kind(config).save_pretrained(folder)
+    tokens.save_pretrained(folder)
+
+
+def save_segmenter(folder: Path) -> None:
+    """Save a tiny SAM with random weights into a folder."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    side = {"image_size": 64, "patch_size": 8}
+    layers = {"num_hidden_layers": 1, "mlp_dim": 32, "hidden_size": 32}
+    vision = {"output_channels": 32, "num_attention_heads": 4, "window_size": 4, "global_attn_indexes": [0]}
+    config = transformers.SamConfig(
+        vision_config={**side, **layers, **vision, "num_pos_feats": 16},
+        prompt_encoder_config={**side, "hidden_size": 32, "mask_input_channels": 4},
+        mask_decoder_config={**layers, "num_attention_heads": 4, "iou_head_hidden_dim": 32},
+    )
+    transformers.SamModel(config).save_pretrained(folder)
+    size = {"size": {"longest_edge": 64}, "pad_size": {"height": 64, "width": 64}}
+    transformers.SamProcessor(transformers.SamImageProcessor(**size)).save_pretrained(folder)

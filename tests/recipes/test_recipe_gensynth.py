@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tiny_models
 from image_files import image_bytes
 from PIL import Image
 
@@ -68,19 +68,6 @@ def rows(build, numbers):
     }
 
 
-def tower(folder):
-    from safetensors.torch import save_file
-
-    vision = {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16}
-    text = {"context_length": 8, "vocab_size": 16, "width": 8, "heads": 1, "layers": 1}
-    config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}
-    torch.manual_seed(0)
-    model = open_clip.CLIP(**config)
-    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": {}}))
-    save_file({k: v.contiguous() for k, v in model.state_dict().items()}, folder / "open_clip_model.safetensors")
-    return str(folder)
-
-
 def bytes_of(lake, table, column):
     found = tables.open_table(lake.location, table).to_table(columns=["edit_id", column])
     return dict(zip(found["edit_id"].to_pylist(), found[column].to_pylist(), strict=True))
@@ -95,7 +82,7 @@ def made(tmp_path_factory, build, tiny_diffusion, tiny_safety):
         "editor": str(tiny_diffusion("StableDiffusionInstructPix2PixPipeline", channels=8)),
         "nsfw_model": tiny_safety,
         "max_nsfw": 1.1,
-        "embedder": tower(tmp_path_factory.mktemp("tower")),
+        "embedder": tiny_models.save_tower(tmp_path_factory.mktemp("tower")),
         "templates": "(SELECT * FROM lists.edit_instructions WHERE template LIKE 'Turn %')",
         "guidance": [2.0, 9.5],
         "steps": 2,

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+import tiny_models
 from function_calls import called
 from image_files import image_bytes
 from PIL import Image
@@ -105,26 +106,11 @@ def rows_of(images):
     }  # fmt: skip
 
 
-def segmenter(folder):
-    torch.manual_seed(0)
-    side = {"image_size": 64, "patch_size": 8}
-    layers = {"num_hidden_layers": 1, "mlp_dim": 32, "hidden_size": 32}
-    vision = {"output_channels": 32, "num_attention_heads": 4, "window_size": 4, "global_attn_indexes": [0]}
-    config = transformers.SamConfig(
-        vision_config={**side, **layers, **vision, "num_pos_feats": 16},
-        prompt_encoder_config={**side, "hidden_size": 32, "mask_input_channels": 4},
-        mask_decoder_config={**layers, "num_attention_heads": 4, "iou_head_hidden_dim": 32},
-    )
-    transformers.SamModel(config).save_pretrained(folder)
-    size = {"size": {"longest_edge": 64}, "pad_size": {"height": 64, "width": 64}}
-    transformers.SamProcessor(transformers.SamImageProcessor(**size)).save_pretrained(folder)
-
-
 @pytest.fixture(scope="module")
 def given(tmp_path_factory, tiny_clip, tiny_diffusion, tiny_safety, tiny_detector):
     """Parameters that name the tiny models."""
     folder = tmp_path_factory.mktemp("models")
-    segmenter(folder / "sam")
+    tiny_models.save_segmenter(folder / "sam")
     made = {"segmenter": folder / "sam", "nsfw_model": tiny_safety, "detector": tiny_detector}
     made |= {"clip": tiny_clip(), "model": tiny_diffusion("StableDiffusionInpaintPipeline", channels=9)}
     return {

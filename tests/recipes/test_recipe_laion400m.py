@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from pathlib import Path
 
 import pytest
+import tiny_models
 
 import counterbalance as cb
 from counterbalance.engine.errors import SensitiveError
@@ -23,58 +23,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationW
 PURPOSE = "a test of the whole pipeline"
 
 
-def tower(folder):
-    from safetensors.torch import save_file
-
-    vision = {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16}
-    text = {"context_length": 8, "vocab_size": 16, "width": 8, "heads": 1, "layers": 1}
-    config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}
-    torch.manual_seed(0)
-    model = open_clip.CLIP(**config)
-    folder.mkdir()
-    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": {}}))
-    state = {k: v.contiguous() for k, v in model.state_dict().items()}
-    save_file(state, folder / "open_clip_model.safetensors")
-
-
-def encoder(folder, labels=None):
-    """A small RoBERTa: a classifier with labels, or what makes vectors."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    words = {w: i for i, w in enumerate(["<s>", "<pad>", "</s>", "<unk>", "<mask>", "A", "man", "woman", "the"])}
-    made = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    named = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
-    tokens = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, unk_token="<unk>", pad_token="<pad>", model_max_length=128, **named
-    )
-    numbered = dict(enumerate(labels or ["a", "b"]))
-    config = transformers.RobertaConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=132,
-        id2label=numbered,
-        label2id={v: k for k, v in numbered.items()},
-    )
-    torch.manual_seed(0)
-    kind = transformers.RobertaForSequenceClassification if labels else transformers.RobertaModel
-    kind(config).save_pretrained(folder)
-    tokens.save_pretrained(folder)
-
-
 @pytest.fixture(scope="module")
 def given(tmp_path_factory, tiny_people_detector, tiny_asker):
     """Parameters that name the tiny models."""
     folder = tmp_path_factory.mktemp("models")
     for name in ("one", "two", "three"):
         tiny_asker(folder / name)
-    tower(folder / "tower")
-    encoder(folder / "sentences")
-    encoder(folder / "hate", ["hateful", "targeted", "aggressive"])
-    encoder(folder / "sentiment", ["NEG", "NEU", "POS"])
+    tiny_models.save_tower(folder / "tower")
+    tiny_models.save_encoder(folder / "sentences")
+    tiny_models.save_encoder(folder / "hate", ["hateful", "targeted", "aggressive"])
+    tiny_models.save_encoder(folder / "sentiment", ["NEG", "NEU", "POS"])
     names = {"first": "one", "second": "two", "third": "three", "fourth": "one", "captioner": "one", "tower": "tower"}
     models = {"sentences": "sentences", "hate_model": "hate", "sentiment_model": "sentiment"}
     paths = {k: str(folder / v) for k, v in {**names, **models}.items()}
