@@ -57,18 +57,24 @@ def digest(tagger: str) -> str:
         NotFoundError: As ``load``.
     """
     if tagger == "textblob":
-        return _version("textblob")
+        return version_of("textblob")
     if tagger == "nltk":
-        return f"{_version('nltk')} {_of_folder(_perceptron())}"
-    return f"{_version('spacy')} {_of_folder(_pipeline(tagger))}"
+        return f"{version_of('nltk')} {digest_of_folder(_perceptron())}"
+    return f"{version_of('spacy')} {digest_of_folder(_pipeline(tagger))}"
 
 
-def _version(library: str) -> str:
+def version_of(library: str) -> str:
+    """Return the name of a library and its version.
+
+    Raises:
+        RequestError: It is not installed (E3501).
+    """
     need(library, "models") if importlib.util.find_spec(library) is None else None
     return f"{library} {importlib.metadata.version(library)}"
 
 
-def _of_folder(folder: Path) -> str:
+def digest_of_folder(folder: Path) -> str:
+    """Return a digest of the files in a folder: their names, sizes and bytes."""
     sha = hashlib.sha256()
     for file in sorted(f for f in folder.rglob("*") if f.is_file() and f.suffix not in {".pyc", ".zip"}):
         sha.update(f"{file.relative_to(folder)}\0{file.stat().st_size}\0".encode())
@@ -124,16 +130,35 @@ def _mended(word: str, tag: str, before: str, behind: str) -> str:
     return tag
 
 
-def _perceptron() -> Path:
+def nltk_data(title: str, package: str, places: Sequence[str], instead: str) -> Any:
+    """Return where NLTK has some data: a folder, or a place in an archive.
+
+    Args:
+        title: What they are of.
+        package: Their name.
+        places: Where they may lie.
+        instead: An argument that needs none.
+
+    Raises:
+        RequestError: NLTK is not installed (E3501).
+        NotFoundError: They are not there (E1220).
+    """
     data: Any = need("nltk.data", "models")
-    try:
-        return Path(str(data.find(_DATA)))
-    except LookupError as error:
-        raise NotFoundError(
-            "NLTK's tagger has no data: averaged_perceptron_tagger_eng is not in its folders",
-            code="E1220",
-            hint="python -m nltk.downloader averaged_perceptron_tagger_eng, or take tagger := 'textblob'",
-        ) from error
+    for place in places:
+        try:
+            return data.find(place)
+        except LookupError:
+            continue
+    raise NotFoundError(
+        f"{title} has no data: {package} is not in its folders",
+        code="E1220",
+        hint=f"python -m nltk.downloader {package}, or take {instead}",
+    )
+
+
+def _perceptron() -> Path:
+    package = "averaged_perceptron_tagger_eng"
+    return Path(str(nltk_data("NLTK's tagger", package, [_DATA], "tagger := 'textblob'")))
 
 
 def _nltk() -> Tagger:
