@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import zipfile
 
 import pytest
@@ -13,7 +14,7 @@ from counterbalance.udfs import meteor
 score = pytest.importorskip("nltk.translate.meteor_score")
 
 # NLTK leaves files of an archive to the garbage collector
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 GLOSSES = {"noun": [("couch", "sofa")], "verb": [("run", "jog")], "adj": [], "adv": []}
 
@@ -83,6 +84,7 @@ def test_synonyms_of_wordnet(data, is_packed):
     assert without == [pytest.approx(0.5 * 0.5)]
     assert (meteor.digest() == before) != is_packed
     assert meteor.digest("none") != meteor.digest()
+    gc.collect()  # files of the archive
 
 
 def test_data_that_are_not_there(data):
