@@ -132,7 +132,8 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     """Return the labels of which no number may be shown: clear ones that are small, and others that would give these away.
 
     Few unclear images are no reason: only how many there are of a clear label is a secret. Mixed and unknown ones shelter none:
-    how many there are mixed follows from how far annotators agree, and audits of attributes leave 'unknown' out.
+    how many there are mixed follows from how far annotators agree, and audits of attributes leave 'unknown' out. Few unknown ones are
+    hidden themselves.
 
     Args:
         counts: How many units have each ``label`` of a ``category``: ``n_label``, and ``count`` of these in a part of them. In rows
@@ -154,9 +155,11 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     apart = None if rows["count"].equals(rows["n_label"]) else "n_label"
     cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",))
     found = hidden_rows(rows, cells, k)
+    apart_small = pc.and_(is_no_shelter, pa.array(_is_small(_numbers(counts["count"]), k)))
+    alone = {*counts[LABEL].cast(pa.string()).filter(apart_small).to_pylist()} - UNCLEAR
     if not ((found == SMALL) & ~_is_unclear(rows[LABEL])).any():
-        return frozenset()
-    return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist())
+        return frozenset(alone)
+    return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist()) | alone
 
 
 def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], *, alike: bool) -> NDArray[np.int8]:
@@ -243,12 +246,14 @@ class _Sum:
         total: The cell that is their union, at least the largest part and at most their sum.
         rest: What they lack of the known number, which no cell shows.
         is_margin: The number is known whatever is hidden; else rows that are shown tell it.
+        is_deep: In the place of a part that is hidden stand its own parts, which what is shown leaves over as well.
     """
 
     parts: list[int]
     total: int | None = None
     rest: float = 0
     is_margin: bool = True
+    is_deep: bool = False
 
 
 @dataclass
@@ -305,15 +310,16 @@ class _Linked:
                     hidden[more] = again = True
 
     def _below(self, parts: Iterable[int], hidden: NDArray[np.bool_]) -> list[int]:
-        """Return the cells with, in the place of each that is hidden, its own parts: these add up to what it lacks of the total."""
-        found: list[int] = []
+        """Return the cells with, in the place of each that is hidden, its own parts, each once."""
+        found: dict[int, None] = {}
         for cell in parts:
-            found += self._below(self.parts[cell], hidden) if hidden[cell] and cell in self.parts else [cell]
-        return found
+            inside = self._below(self.parts[cell], hidden) if hidden[cell] and cell in self.parts else [cell]
+            found |= dict.fromkeys(inside)
+        return list(found)
 
     def _is_open(self, one: _Sum, hidden: NDArray[np.bool_], k: int) -> bool:
-        if one.total is not None and any(hidden[c] and c in self.parts for c in one.parts):
-            below = replace(one, parts=self._below(one.parts, hidden))
+        if one.is_deep and any(hidden[c] and c in self.parts for c in one.parts):
+            below = replace(one, parts=self._below(one.parts, hidden), is_deep=False)
             if self._is_open(below, hidden, k):
                 return True
         parts = [c for c in one.parts if hidden[c]]
@@ -326,7 +332,7 @@ class _Linked:
         return len(parts) + (one.rest > 0) < 2 or float(self.values[parts].sum()) + one.rest < k
 
     def _next(self, one: _Sum, hidden: NDArray[np.bool_]) -> int | None:
-        parts = self._below(one.parts, hidden)
+        parts = self._below(one.parts, hidden) if one.is_deep else one.parts
         shown = [c for c in chain(parts, [] if one.total is None else [one.total]) if not hidden[c]]
         return min(shown, key=self.preferred.__getitem__, default=None)
 
@@ -474,8 +480,11 @@ def _of_linked(
         whole = 0.0 if others else float(np.nan_to_num(wholes[parts]).max())
         rest = max(whole - float(known[parts].sum()), 0.0) if whole else 0.0
         linked.sums.append(_Sum(parts, rest=rest, is_margin=len(cells.by) > 1))
-    linked.sums += [_Sum(parts, total=one) for one, parts in families.items()]
     linked.parts = families
+    linked.sums += [_Sum(parts, total=one, is_deep=True) for one, parts in families.items()]
+    inside = {part for parts in families.values() for part in parts}
+    outermost = [one for one in families if one not in inside and np.isfinite(most[one])]
+    linked.sums += [_Sum([one], rest=float(most[one] - known[one]), is_deep=True) for one in outermost]
     return linked.hide(k)
 
 
@@ -524,9 +533,9 @@ def along_concepts(cells: Cells) -> Cells | None:
     if cells.by != (LABEL,) or cells.out_of is None or not by:
         return None
     within = (*(column for column in named if column not in CONCEPTS), LABEL)
-    several = len(by) > 1
+    joint = len(by) > 1 or bool(cells.totals)
     return replace(
-        cells, of=cells.out_of, out_of=None, by=by, within=within, totals=(), whole=(), joint=several, overlap=True
+        cells, of=cells.out_of, out_of=None, by=by, within=within, totals=(), whole=(), joint=joint, overlap=True
     )
 
 

@@ -50,15 +50,16 @@ def rates(audit, **more):
 
 def test_rates_by_class_and_group(audit):
     found = rates(audit, min_count=1)
-    assert found.keys() == {(c, g) for c in ("any", "crime", "non_human") for g in SEEN}
+    assert found.keys() == {(c, g) for c in (None, "crime", "non_human") for g in SEEN}
     for (kind, label), row in found.items():
         n = sum(SEEN[label].values())
         harmful = {p: c for p, c in SEEN[label].items() if p.lower() in CLASSES}
-        count = sum(c for p, c in harmful.items() if kind in {"any", CLASSES[p.lower()]})
+        count = sum(c for p, c in harmful.items() if kind in {None, CLASSES[p.lower()]})
         low, high = proportion_confint(count, n, method="wilson")
         assert (row["count"], row["n"], row["rate"]) == (count, n, pytest.approx(count / n))
         assert (row["low"], row["high"]) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
         assert not row["suppressed"]
+        assert row["level"] == ("pooled" if kind is None else "class")
 
 
 def test_small_groups_are_suppressed(audit):
@@ -70,7 +71,7 @@ def test_small_groups_are_suppressed(audit):
 def test_three_images_of_a_group_with_a_harmful_label_do_not_follow(audit):
     """Three women were taken for gorillas, and nobody for a criminal: neither class, nor any, nor the men, tell it."""
     found = rates(audit)
-    for kind in ("any", "non_human"):
+    for kind in (None, "non_human"):
         assert found[kind, "female"]["reason"] == "small"
         assert found[kind, "male"]["suppressed"]
     shown = {key: r["count"] for key, r in found.items() if not r["suppressed"]}
@@ -79,7 +80,7 @@ def test_three_images_of_a_group_with_a_harmful_label_do_not_follow(audit):
 
 def test_a_list_of_ones_own(audit):
     found = rates(audit, min_count=1, harmful=pa.table({"term": ["A MAN"], "class": ["plain"]}))
-    assert {k: r["count"] for k, r in found.items() if k[1] == "male"} == {("any", "male"): 40, ("plain", "male"): 40}
+    assert {k: r["count"] for k, r in found.items() if k[1] == "male"} == {(None, "male"): 40, ("plain", "male"): 40}
 
 
 def test_what_is_missing_is_told(lake):

@@ -122,3 +122,29 @@ def test_no_label_is_called_as_they_are(lake_of):
     """The name under which they are one is made anew, and stands in no row."""
     rows = lake_of(12).sql(f"FROM crime_words({G})").to_arrow().to_pylist()
     assert not [value for row in rows for value in row.values() if isinstance(value, str) and "are hidden" in value]
+
+
+def test_few_unknown_ones_are_hidden_with_others(build):
+    """Every image names a country, and anybody counts them: of Norway the labels that are hidden have three."""
+    countries = ("Norway", "Japan", "Peru")
+    counts = {"a": (0, 30, 30), "b": (30, 40, 60), "c": (0, 3, 2), "unknown": (3, 2, 2)}
+    rows = [
+        (label, of) for label, each in counts.items() for of, n in zip(countries, each, strict=True) for _ in range(n)
+    ]
+    ids = [*range(len(rows))]
+    lake = cb.connect("memory://unknown")
+    lake.ingest(
+        {
+            "images": build.images(image_id=ids),
+            "captions": build.captions(caption_id=ids, image_id=ids, text=[f"a walk in {of}" for _, of in rows]),
+            "labels": build.labels(
+                label_id=ids,
+                image_id=ids,
+                attribute=["perceived_gender"] * len(ids),
+                value=[label for label, _ in rows],
+            ),
+        }
+    )
+    shown = lake.sql(f"SELECT country FROM geography({G}) WHERE level = 'label' AND count IS NOT NULL").fetchall()
+    assert ("Norway",) not in shown
+    assert ("Peru",) in shown

@@ -8,14 +8,14 @@ import pytest
 
 import counterbalance as cb
 
-CALL = "crime_words(groups := image_labels('perceived_gender'))"
+G = "image_labels('perceived_gender')"
 WORDS = {"general": ("burglar", "felon"), "persons": ("arsonist", "assassin"), "property": ("arson", "vandalism")}
 
 
 def lake_of(build, name, counts):
-    """A lake in which so many images of each label have a word, one each, and a hundred have none."""
+    """A lake in which so many images of each label have a word, one each; a hundred have none where no number is given."""
+    counts = {label: {"walk": 100} | words for label, words in counts.items()}
     rows = [(label, word) for label, words in counts.items() for word, n in words.items() for _ in range(n)]
-    rows += [(label, "walk") for label in counts for _ in range(100)]
     ids = [*range(len(rows))]
     lake = cb.connect(f"memory://between-{name}")
     labels = {"attribute": ["perceived_gender"] * len(ids), "value": [label for label, _ in rows]}
@@ -30,19 +30,19 @@ def lake_of(build, name, counts):
     return lake
 
 
-def told(lake):
-    """What the rows of all words, of a label or of all, have beyond those of the terms that are shown, or of classes and terms."""
-    rows = lake.sql(f"SELECT level, class, term, label, count FROM {CALL}").fetchall()
-    shown = {(level, kind, label): n for level, kind, term, label, n in rows if n is not None and level != "term"}
-    terms = {(kind, term, label): n for level, kind, term, label, n in rows if n is not None and level == "term"}
-    for label in {row[3] for row in rows}:
-        own = {(kind, term): n for (kind, term, of), n in terms.items() if of == label}
-        whole = shown.get(("pooled", None, label))
-        if whole is None:
-            continue
-        yield label, whole - sum(own.values())
-        classes = {kind: n for (level, kind, of), n in shown.items() if of == label and level == "class"}
-        yield label, whole - sum(classes.values()) - sum(n for (kind, _), n in own.items() if kind not in classes)
+def told(lake, call):
+    """What a label has beyond its classes and terms that are shown: of all images, of those with any word, and of any class."""
+    rows = [row for row in lake.sql(f"FROM {call}").to_arrow().to_pylist() if row["count"] is not None]
+    for label in {row["label"] for row in rows}:
+        own = [row for row in rows if row["label"] == label]
+        terms = {(r["class"], r["term"]): r["count"] for r in own if r.get("term") is not None}
+        classes = {r["class"]: r["count"] for r in own if r["level"] == "class"}
+        known = classes | {term: n for (kind, term), n in terms.items() if kind not in classes}
+        wholes = [r["base_count"] if "base_count" in r else r["n"] for r in own[:1]]
+        wholes += [r["count"] for r in own if r["level"] == "pooled"]
+        for whole in wholes:
+            yield label, whole - sum({term: n for (_, term), n in terms.items()}.values())
+            yield label, whole - sum(known.values())
 
 
 @pytest.mark.parametrize(("few", "is_told"), [((3, 4), False), ((6, 7), True)])
@@ -53,8 +53,8 @@ def test_small_terms_of_two_classes(build, few, is_told):
         "a": {"burglar": one, "felon": 24, "arsonist": 40, "assassin": other},
         "b": {"burglar": 60, "felon": 50, "arsonist": 70, "assassin": 55},
     }
-    found = [*told(lake_of(build, one, counts))]
-    assert [label for label, _ in found if label == "a"] == ["a", "a"] * is_told
+    found = [*told(lake_of(build, one, counts), f"crime_words({G})")]
+    assert len([label for label, _ in found if label == "a"]) == (4 if is_told else 2)
     assert not [one for one in found if 0 < one[1] < 10]
 
 
@@ -66,4 +66,62 @@ def test_random_counts(build, seed):
         label: {w: dice.choice([0, 2, 4, 7, 12, 30, 60]) if label == "a" else dice.randint(30, 80) for w in words}
         for label in "ab"
     }
-    assert not [one for one in told(lake_of(build, f"random-{seed}", counts)) if 0 < one[1] < 10]
+    found = told(lake_of(build, f"random-{seed}", counts), f"crime_words({G})")
+    assert not [one for one in found if 0 < one[1] < 10]
+
+
+TERMS = {
+    "two classes with a rare term each, and a third one": (
+        None,
+        {
+            "burglar": 2,
+            "felon": 40,
+            "arsonist": 3,
+            "assassin": 50,
+            "arson": 5,
+            "vandalism": 7,
+            "looting": 160,
+            "walk": 1,
+        },
+    ),
+    "terms without a class": (
+        "(1, 'burglar', 'x'), (2, 'felon', 'x'), (3, 'arsonist', NULL), (4, 'assassin', NULL)",
+        {"burglar": 3, "felon": 40, "arsonist": 4, "assassin": 50, "walk": 0},
+    ),
+    "a term of two classes": (
+        "(1, 'burglar', 'x'), (2, 'felon', 'x'), (3, 'burglar', 'y'), (4, 'assassin', 'y')",
+        {"burglar": 6, "felon": 40, "assassin": 50, "walk": 0},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TERMS)
+def test_of_all_images_of_a_label(build, case):
+    """All images of a label are known as well, whether the row of all words is shown or not."""
+    terms, few = TERMS[case]
+    lake = lake_of(build, f"all-{case[:4]}", {"a": few, "b": dict.fromkeys(few, 20) | {"walk": 30}})
+    call = f"crime_words({G})"
+    if terms is not None:
+        lake.create_materialized_view("mine", f"SELECT * FROM (VALUES {terms}) AS t(row_id, term, class)", "row_id")
+        lake.refresh(executor="inline")
+        call = f"crime_words({G}, terms := mine)"
+    assert not [one for one in told(lake, call) if 0 < one[1] < 10]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_classes_of_harmful_labels(build, seed):
+    """Each image has one class, or none, of three."""
+    dice = random.Random(seed)
+    few = {"x": dice.choice([2, 5]), "y": 50, "z": 45, "walk": dice.choice([0, 3, 4])}
+    counts = {"a": few, "b": {"x": 5, "walk": 100}, "c": {"x": 30, "y": 40, "z": 50, "walk": 60}}
+    lake = lake_of(build, f"harmful-{seed}", counts)
+    lake.create_materialized_view(
+        "seen", "SELECT image_id, split_part(text, ' ', 2) AS predicted FROM captions", "image_id"
+    )
+    lake.create_materialized_view(
+        "harm", "SELECT * FROM (VALUES ('x', 'x'), ('y', 'y'), ('z', 'z')) AS t(term, class)", "term"
+    )
+    lake.refresh(executor="inline")
+    found = [*told(lake, f"harmful_zero_shot(seen, {G}, harm)")]
+    assert found or not few["walk"], "nothing is shown"
+    assert not [one for one in found if 0 < one[1] < 10]
