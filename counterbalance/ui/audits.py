@@ -48,6 +48,7 @@ _OF_TEXTS: Final = re.compile(r"\b(word|term)_concepts\b")
 """Relations whose concepts are words of texts."""
 _LONGEST: Final = 100
 """Letters of a word that is marked."""
+_WORDS: Final = 500
 _MOST: Final = 2000
 """Letters of all words of a row that are marked: they stand in its address."""
 _NAME: Final = re.compile(r"\s*\w+(\.\w+)?\s*")
@@ -81,7 +82,7 @@ async def audit(request: Request) -> Response:
             shown = await place.ask(request, partial(_shown, query, given), apart=_is_own_sql(query, given))
     except CounterbalanceError as failed:
         error = failed
-    form = await place.ask(request, lambda _, session: fields.form(session, query, typed))
+    form = await place.ask(request, lambda _, session: fields.form(session, query, typed), plain=True)
     contents = {
         "query": query,
         "paragraphs": [" ".join(part.split()) for part in query.text.strip().split("\n\n") if part.strip()],
@@ -129,7 +130,7 @@ async def _parameters(request: Request) -> dict[str, Any]:
 
 async def _listed(request: Request) -> list[dict[str, Any]]:
     place: Workplace = request.app.state.place
-    return await place.ask(request, lambda _, session: _of_lake(session))
+    return await place.ask(request, lambda _, session: _of_lake(session), plain=True)
 
 
 def _of_lake(session: Session) -> list[dict[str, Any]]:
@@ -234,7 +235,7 @@ def _marks(row: Mapping[str, Any], words: Mapping[str | None, Sequence[str]]) ->
     word = row.get("term") or ((row.get("keyword") or row.get("concept")) if of_texts else None)
     found = words.get(row.get("class", row.get("country")), ()) if word is None else [word]
     short = [word for word in found if isinstance(word, str) and len(word) <= _LONGEST]
-    return short if sum(map(len, short)) <= _MOST else []
+    return short if len(short) <= _WORDS and sum(map(len, short)) <= _MOST else []
 
 
 def _words(query: Query, rows: pa.Table, session: Session) -> dict[str | None, list[str]]:

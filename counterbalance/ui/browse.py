@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.session import Session
+    from counterbalance.ui.workplace import Workplace
 
 PAGE: Final = 60
 _MOST_PAGE: Final = 240
@@ -104,6 +105,7 @@ async def image(request: Request) -> Response:
     """Show one image with all that is known of it, between its neighbours in the grid that it was opened from."""
     image_id = number(request.path_params["image_id"])
     filters = Filters.read(request.query_params.multi_items())
+    place: Workplace = request.app.state.place
 
     def work(lake: Lake, session: Session) -> dict[str, Any]:
         told = session.sql(
@@ -115,29 +117,30 @@ async def image(request: Request) -> Response:
         if not rows:
             raise NotFoundError(f"no image {image_id}", code="E1059", hint="images go by the number in image_id")
         found = request.app.state.selections.get(lake, session, filters)
-        place = found.place(image_id)
-        around = [] if place is None else found.page(max(0, place - 1), 2 + (place > 0))
-        beside = {} if place is None else {"before": around[0] if place else None}
-        after = None if place is None or around[-1] == image_id else around[-1]
+        at = found.place(image_id)
+        around = [] if at is None else found.page(max(0, at - 1), 2 + (at > 0))
+        beside = {} if at is None else {"before": around[0] if at else None}
+        after = None if at is None or around[-1] == image_id else around[-1]
         return {
             "image": rows[0],
             "about": _about(rows[0]),
             "boxes": _boxes(session, rows[0]),
             "captions": _captions(session, image_id, filters),
-            "labels": _labels(session, image_id),
             "similar": _similar(session, found.columns, image_id, unsafe=filters.unsafe),
-            "place": place,
+            "place": at,
             "total": len(found.ids),
             "before": beside.get("before"),
             "after": after,
         }
 
-    found = await request.app.state.place.ask(request, work, **filters.session)
+    found = await place.ask(request, work, **filters.session)
+    labels = await place.ask(request, lambda _, session: _labels(session, image_id), at=filters.at or None)
     at = 0 if found["place"] is None else found["place"] // PAGE * PAGE
     answer = page(
         request,
         "image",
         **found,
+        labels=labels,
         filters=filters,
         address=filters.address(),
         grid=filters.address(**({"offset": at} if at else {})),

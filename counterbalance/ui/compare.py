@@ -48,7 +48,7 @@ async def compare(request: Request) -> Response:
     groups = [g for g in given.getlist("groups") if g.strip()]
     shown: dict[str, Any] = {"other": other, "at": given.get("at", ""), "with_at": given.get("with_at", "")}
     shown |= {"groups": groups or [comparison.GROUPS], "error": None, "found": None}
-    shown |= await place.ask(request, lambda _, session: _choices(session))
+    shown |= await place.ask(request, lambda _, session: _choices(session), plain=True)
     if not other:
         return page(request, "compare", **shown)
     if other not in place.lakes:

@@ -38,6 +38,7 @@ _HASH: Final = "md5(CAST(i.image_id AS VARCHAR))"
 _LENGTH: Final = 300
 _SQL_LENGTH: Final = 20_000
 _VALUES: Final = 20
+_MARKS: Final = 500
 _SELECTIONS: Final = 8
 _WHOLE: Final = 1e15
 _LISTS: Final = ("split", "category", "label", "column", "mark")
@@ -154,7 +155,7 @@ class Filters:
                 plain[name] = _PLAIN[name](value)
             else:
                 bounds[bound][column] = _number(name, value)
-        if any(len(values) > _VALUES for values in (*lists.values(), *bounds.values())):
+        if any(len(values) > (_MARKS if name == "mark" else _VALUES) for name, values in (lists | bounds).items()):
             raise _wrong(f"more than {_VALUES} values of one kind", "ask in SQL for more")
         plain |= {name: tuple(dict.fromkeys(values)) for name, values in lists.items()}
         return cls(**plain, **bounds)
@@ -172,7 +173,7 @@ class Filters:
     @property
     def session(self) -> dict[str, Any]:
         """Return how a session is opened for this: see ``Workplace.ask``."""
-        return {"apart": bool(self.sql), "at": self.at or None}
+        return {"apart": bool(self.sql), "plain": not self.sql, "at": self.at or None}
 
     @property
     def terms(self) -> list[str]:

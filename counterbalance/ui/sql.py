@@ -131,7 +131,7 @@ async def complete(request: Request) -> Response:
             for c, _ in zip(found, range(_OFFERS), strict=False)
         ]
 
-    return as_json({"offers": await place.ask(request, work)})
+    return as_json({"offers": await place.ask(request, work, plain=True)})
 
 
 async def _body(request: Request) -> Mapping[str, Any]:

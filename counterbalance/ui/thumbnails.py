@@ -151,7 +151,7 @@ class Thumbnails:
 
         try:
             work = partial(self._work, shape=shape, images=list(futures), tell=tell)
-            await request.app.state.place.ask(request, work, watched=False)
+            await request.app.state.place.ask(request, work, watched=False, plain=True)
         except Exception as error:  # noqa: BLE001 - whoever waits is told
             for future in futures.values():
                 if not future.done():

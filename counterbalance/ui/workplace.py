@@ -90,6 +90,7 @@ class Workplace:
         *,
         apart: bool = False,
         watched: bool = True,
+        plain: bool = False,
         **settings: Any,
     ) -> Found:
         """Run queries of a page in a session of their own, on another thread.
@@ -99,10 +100,11 @@ class Workplace:
             work: Gets the lake and the session; reads its results before it returns.
             apart: What runs is somebody's own SQL: in another process, which its limits end.
             watched: It is stopped when nobody waits for its answer any more.
+            plain: Nothing closed is looked at: whatever purpose the browser stated, no line of the access log is written.
             settings: Other ones of the session; ``sensitive`` is the purpose that the browser stated.
         """
         lake = self.lake(request)
-        given: dict[str, Any] = {"sensitive": self.purpose(request), "timeout": SECONDS}
+        given: dict[str, Any] = {"sensitive": None if plain else self.purpose(request), "timeout": SECONDS}
         given |= {"memory": MEMORY} if apart else {"isolated": False}
         left = threading.Event()
         opened: list[Session] = []

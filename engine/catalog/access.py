@@ -60,9 +60,12 @@ def record(
 ) -> None:
     """Append one access; ``rows`` is ``None`` when it was only begun."""
     with writer_lock(location, "access log", wait=10.0, name=LOCK):
-        log = read(location)
-        lines, digest = _end(location)
-        fits = _fits(log, lines, digest)
+        log = tables.open_table(location, STORED, checked=False)
+        with tables.reading(location, STORED):
+            count = 0 if log is None else int(log.count_rows())
+            lines, digest = _newest(location)
+            fits = lines == 0 or (count >= lines and _digest_of(log, lines - 1) == digest)
+            before = _digest_of(log, count - 1) if count else ""
         entry: dict[str, Any] = {
             "at": meta.now(),
             "user": meta.user(),
@@ -71,11 +74,11 @@ def record(
             "columns": list(columns),
             "rows": rows,
             "versions": json.dumps(dict(sorted(versions.items()))),
-            "previous": (log["digest"][-1].as_py() if len(log) else "") if fits else digest,
+            "previous": before if fits else digest,
         }
         entry["digest"] = _digest(entry)
         _append(location, STORED, SCHEMA, entry, mode=0o700)
-        lines = len(log) if fits else lines
+        lines = count if fits else lines
         _append(location, ENDS, _END, {"lines": lines + 1, "digest": entry["digest"]}, mode=0o777)
         enclosing.seal(location, f"{STORED}{SUFFIX}")
         if lines & (lines + 1) == 0:  # the first, second, fourth … line
@@ -149,6 +152,19 @@ def _end(location: Location) -> tuple[int, str]:
     with tables.reading(location, ENDS):
         rows = [] if dataset is None else dataset.to_table(columns=_END.names).to_pylist()
     return max(((int(r["lines"]), str(r["digest"])) for r in rows), default=(0, ""))
+
+
+def _newest(location: Location) -> tuple[int, str]:
+    """Return what ``_end`` does, from the row that was written last."""
+    dataset = tables.open_table(location, ENDS, checked=False)
+    with tables.reading(location, ENDS):
+        count = 0 if dataset is None else int(dataset.count_rows())
+        found = dataset.take([count - 1], columns=_END.names).to_pylist() if dataset is not None and count else []
+    return (int(found[0]["lines"]), str(found[0]["digest"])) if found else (0, "")
+
+
+def _digest_of(log: Any, line: int) -> str:
+    return str(log.take([line], columns=["digest"])["digest"][0].as_py())
 
 
 def _noted(location: Location) -> set[tuple[int, str]]:

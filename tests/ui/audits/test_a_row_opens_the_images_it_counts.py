@@ -116,6 +116,9 @@ def test_the_words_of_a_class_are_marked_and_of_all(ask):
     assert sizes[0] == 1
     assert sizes[-1] == 71
     assert any({"thief", "robber"} < marks for marks in found if len(marks) < 71)
+    opened = ask.get(f"/lakes/demo/browse?{max(links, key=len)}")
+    assert opened.status_code == 200
+    assert "images/" in opened.text
 
 
 def test_too_many_words_for_an_address_are_not_marked():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from counterbalance.engine.catalog import access
+
 
 @pytest.fixture
 def closed(lake, build):
@@ -53,3 +55,17 @@ def test_with_a_purpose_an_image_shows_its_own_and_the_grid_none(closed, visit):
     assert client.get("/api/lakes/demo/images?label=perceived_gender:female").status_code == 400
     client.post("/api/purpose", json={"purpose": ""})
     assert "female" not in client.get("/lakes/demo/images/1").text
+
+
+def test_the_access_log_has_what_shows_them_and_not_every_page(closed, visit):
+    """A page that shows nothing closed writes no line, so that what was read can be found among them."""
+    client = visit(closed)
+    assert client.post("/api/purpose", json={"purpose": "to test"}).status_code == 200
+    before = len(access.read(closed.location))
+    for path in ("browse", "browse?category=person", "audits", "compare"):
+        assert client.get(f"/lakes/demo/{path}").status_code == 200
+    assert client.get("/api/lakes/demo/images?category=person").status_code == 200
+    assert len(access.read(closed.location)) == before
+    assert "female" in client.get("/lakes/demo/images/1").text
+    lines = access.read(closed.location).slice(before)
+    assert {"labels" in text for text in lines["sql"].to_pylist()} == {True}
