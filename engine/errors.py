@@ -68,14 +68,36 @@ class CounterbalanceError(Exception):
         self.message = message
         self.code = code or UNFORESEEN
         self.hint = hint
+        self.sql: str | None = None
+        self.line: int | None = None
+        self.column: int | None = None
 
     def __str__(self) -> str:
-        """Return the message, and on a line of its own the hint."""
-        return self.message if not self.hint else f"{self.message}\nhint: {self.hint}"
+        """Return the message, its place in the SQL where that is known, and on a line of its own the hint."""
+        hint = f"hint: {self.hint}" if self.hint else ""
+        return "\n".join(filter(None, (self.message, self.excerpt(), hint)))
+
+    def excerpt(self) -> str:
+        r"""Return the offending line with a caret under the place, or nothing.
+
+        Example:
+            >>> print(SqlError("x", sql="select\n  nope", line=2, column=3).excerpt())
+            LINE 2:   nope
+                      ^
+        """
+        if self.sql is None or self.line is None:
+            return ""
+        lines = self.sql.splitlines() or [""]
+        text = lines[min(self.line, len(lines)) - 1]
+        head = f"LINE {self.line}: "
+        if self.column is None:
+            return head + text
+        return f"{head}{text}\n{' ' * (len(head) + self.column - 1)}^"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error as JSON-ready fields: code, message, hint, retryable."""
-        return {"code": self.code, "message": self.message, "hint": self.hint, "retryable": self.retryable}
+        """Return the error as JSON-ready fields: code, message, hint, retryable; line and column where it is about SQL."""
+        told = {"code": self.code, "message": self.message, "hint": self.hint, "retryable": self.retryable}
+        return told if self.sql is None else told | {"line": self.line, "column": self.column}
 
     def _render_traceback_(self) -> list[str]:
         """Return what IPython and notebooks show: the error, under the lines that led to it but those of packages; of a bug all."""
@@ -230,32 +252,6 @@ class SqlError(RequestError):
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.sql, self.line, self.column = sql, line, column
-
-    def __str__(self) -> str:
-        """Return the text of the base, with the place between the message and the hint."""
-        hint = f"hint: {self.hint}" if self.hint else ""
-        return "\n".join(filter(None, (self.message, self.excerpt(), hint)))
-
-    def excerpt(self) -> str:
-        r"""Return the offending line with a caret under the place, or nothing.
-
-        Example:
-            >>> print(SqlError("x", sql="select\n  nope", line=2, column=3).excerpt())
-            LINE 2:   nope
-                      ^
-        """
-        if self.sql is None or self.line is None:
-            return ""
-        lines = self.sql.splitlines() or [""]
-        text = lines[min(self.line, len(lines)) - 1]
-        head = f"LINE {self.line}: "
-        if self.column is None:
-            return head + text
-        return f"{head}{text}\n{' ' * (len(head) + self.column - 1)}^"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields of the base, with line and column."""
-        return {**super().to_dict(), "line": self.line, "column": self.column}
 
 
 class RefusedError(RequestError):

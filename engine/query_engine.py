@@ -26,6 +26,7 @@ from counterbalance.engine.disclosure.suppression import TOGETHER, hidden_labels
 from counterbalance.engine.errors import (
     CounterbalanceError,
     LimitError,
+    NotFoundError,
     RequestError,
     SensitiveError,
     SqlError,
@@ -114,7 +115,7 @@ class QueryEngine:
                 notes = [] if statement.of_all else [_OF_ALL]
                 return Result(lambda: iter(shown.to_batches()), lambda: shown.schema, text, notes=notes)
             return self._result(statement, text, params or {}, max_rows)
-        except SqlError as error:
+        except (SqlError, NotFoundError) as error:
             raise engine_errors.located(error, text) from error.__cause__
         except RecursionError:
             raise SqlError("nested too deeply", code="E3102", sql=None) from None
@@ -212,6 +213,8 @@ class QueryEngine:
             ready = self._with_audits(plan, facts, self._audit_rows)
             self._log(plan, facts.text, None)
             yield from self.backend.run(ready, batch_rows, unread, few=few)
+        except NotFoundError as error:
+            raise engine_errors.located(error, facts.text) from error.__cause__
         except CounterbalanceError:
             raise
         except BaseException as error:

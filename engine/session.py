@@ -14,7 +14,7 @@ from counterbalance.engine.backends import Engine
 from counterbalance.engine.backends.duckdb.backend import DuckDB
 from counterbalance.engine.catalog import access, closed, snapshot
 from counterbalance.engine.catalog.pinned import pin
-from counterbalance.engine.errors import RefusedError, RequestError, SqlError, did_you_mean
+from counterbalance.engine.errors import NotFoundError, RefusedError, RequestError, SqlError, did_you_mean
 from counterbalance.engine.query_engine import QueryEngine
 from counterbalance.engine.result import Result
 from counterbalance.engine.sql import arguments, parse, queries, statements
@@ -222,7 +222,7 @@ class Session:
         manage = partial(self._manage, text)
         try:
             return dispatch.dispatch(text, query=partial(self._read, given, max_rows), declare=manage, refresh=manage)
-        except SqlError as error:
+        except (SqlError, NotFoundError) as error:
             raise engine_errors.located(error, text) from error.__cause__
         except RecursionError:
             raise SqlError("nested too deeply", code="E3102", sql=None) from None

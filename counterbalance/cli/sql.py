@@ -137,15 +137,13 @@ def _one(
     lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions, fail_if: str | None
 ) -> int:
     from counterbalance.cli.asking import ask
-    from counterbalance.shell import errors
     from counterbalance.shell.scripts import changes
 
     if changes(text):
         limits = replace(limits, timeout=None)
-    with errors.asking(text):
-        return ask(
-            lake, lambda session: session.sql(text, bound, max_rows=limits.max_rows), limits, output, fail_if
-        ).exit_code
+    return ask(
+        lake, lambda session: session.sql(text, bound, max_rows=limits.max_rows), limits, output, fail_if
+    ).exit_code
 
 
 def _show(

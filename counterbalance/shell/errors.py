@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
 import shutil
 import sys
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from counterbalance.engine.errors import (
     DAMAGED,
     CounterbalanceError,
     LimitError,
-    NotFoundError,
-    SqlError,
     StorageError,
     is_unreadable,
-    place_of,
     without_sources,
 )
 from counterbalance.shell.text import escape, wrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INTERRUPTED = 130
 USAGE = 2
@@ -87,8 +79,8 @@ def text_of(error: CounterbalanceError, *, colour: bool = False, width: int | No
     head = f"error[{error.code}]"
     told = wrapped(f"{head}: {escape(error.message, keep=chr(10))}", width, "  ")
     lines = [told.replace(head, f"\x1b[1;31m{head}\x1b[0m", 1) if colour else told]
-    excerpts = [error.excerpt()] if isinstance(error, SqlError) else getattr(error, "__notes__", [])
-    lines += [_clipped(escape(e.replace("\t", " "), keep="\n"), width) for e in excerpts if e]
+    if excerpt := error.excerpt():
+        lines.append(_clipped(escape(excerpt.replace("\t", " "), keep="\n"), width))
     if error.hint:
         lines.append(wrapped(f"hint: {escape(error.hint, keep=chr(10))}", width, _HANGING))
     return "\n".join(lines) + "\n"
@@ -105,23 +97,6 @@ def _clipped(excerpt: str, width: int | None) -> str:
     before, after = "…" * (start > 0), "…" * (start + room < len(body))
     cut = f"{head}{before}{body[start : start + room]}{after}"
     return f"{cut}\n{' ' * (len(head) + len(before) + at - start)}^" if caret else cut
-
-
-@contextlib.contextmanager
-def asking(sql: str) -> Iterator[None]:
-    """Point into ``sql`` when something that it names is not there."""
-    try:
-        yield
-    except NotFoundError as error:
-        if place := _place(error.message, sql):
-            error.add_note(place)
-        raise
-
-
-def _place(message: str, sql: str) -> str:
-    named = re.search(r"'([^']+)'", message)
-    place = place_of(named[1], sql) if named else None
-    return SqlError("", sql=sql, line=place[0], column=place[1]).excerpt() if place else ""
 
 
 def show(error: BaseException) -> int:

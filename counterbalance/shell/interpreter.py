@@ -85,9 +85,8 @@ class Interpreter:
             until_done.enter_context(heard_by(self.session.on_progress))
 
             def work() -> Written:
-                with errors.asking(text):
-                    found = self.session.sql(text, params, max_rows=self.max_rows)
-                    return present.result(found, options, watch, before=until_done.close)
+                found = self.session.sql(text, params, max_rows=self.max_rows)
+                return present.result(found, options, watch, before=until_done.close)
 
             written = supervise(work, interrupt=self.session.interrupt, limit=limit, watch=watch, patient=self.patient)
         rows = f"{written.rows:,}{'+' if written.more else ''} row{'s' if written.rows != 1 else ''}"

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from counterbalance.engine.errors import BusyError, LimitError, NotFoundError, SqlError
+from counterbalance.engine.sql.diagnostics.engine_errors import located
 from counterbalance.shell import errors
 
 
@@ -97,15 +98,9 @@ def test_json(style, capsys):
 
 
 def test_a_name_that_is_missing_is_pointed_at():
-    with pytest.raises(NotFoundError) as caught, errors.asking("SELECT xx\nFROM a JOIN x ON 1"):
-        raise NotFoundError.table("x", [])
-    assert (
-        errors.text_of(caught.value)
-        == "error[E1001]: no table 'x'\nLINE 2: FROM a JOIN x ON 1\n                    ^\n"
-    )
+    error = located(NotFoundError.table("x", []), "SELECT xx\nFROM a JOIN x ON 1")
+    assert errors.text_of(error) == "error[E1001]: no table 'x'\nLINE 2: FROM a JOIN x ON 1\n                    ^\n"
 
 
 def test_a_name_that_does_not_occur_is_not_pointed_at():
-    with pytest.raises(NotFoundError) as caught, errors.asking("SELECT 1"):
-        raise NotFoundError.lake("x.lake")
-    assert "LINE" not in errors.text_of(caught.value)
+    assert "LINE" not in errors.text_of(located(NotFoundError.lake("x.lake"), "SELECT 1"))

@@ -128,6 +128,21 @@ def test_what_was_perhaps_meant(lake, text, meant):
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("SELECT * FROM nothing_like_it", 1, 15),
+        ("SELECT 'nothing_like_it' -- nothing_like_it\nFROM nothing_like_it", 2, 6),
+        ("SELECT * FROM nothing_like_it()", 1, 15),
+        ("SELECT nothing_like_it(text) FROM captions", 1, 8),
+    ],
+)
+def test_what_is_not_there_is_pointed_at(lake, text, line, column):
+    error = fails(lake, text)
+    assert (error.line, error.column) == (line, column)
+    assert str(error).split("\n")[2].index("^") == len(f"LINE {line}: ") + column - 1
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
         ("", "E3101"),

@@ -11,6 +11,7 @@ from counterbalance.engine.errors import (
     DAMAGED,
     CounterbalanceError,
     LimitError,
+    NotFoundError,
     SqlError,
     StorageError,
     did_you_mean,
@@ -131,7 +132,13 @@ def located(error: CounterbalanceError, sql: str) -> CounterbalanceError:
         LINE 1: FROM f(a, k := 'x')
                                ^
     """
-    if not isinstance(error, SqlError) or error.sql is not None:
+    if not isinstance(error, SqlError | NotFoundError) or error.sql is not None:
+        return error
+    if isinstance(error, NotFoundError):
+        quoted = re.search(r"'([^']+)'", error.message)
+        place = place_of(quoted[1], sql) if quoted else None
+        if place is not None:
+            error.sql, (error.line, error.column) = sql, place
         return error
     error.sql = sql
     named = re.search(r"(\w+)\(\)", error.message)
