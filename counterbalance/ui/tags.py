@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from starlette.routing import Route
 
 from counterbalance.engine.errors import RefusedError, RequestError
-from counterbalance.engine.schema import is_of_people
+from counterbalance.engine.schema import is_of_people, plain_name
 from counterbalance.ui import verdicts
 from counterbalance.ui.answers import as_json, body_of
 from counterbalance.ui.selection import Filters
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 MOST: Final = 100_000
 """Images that are tagged at once."""
 _LENGTH: Final = 60
+_GROUPS: Final = re.compile(
+    r"\b(wo)?m[ae]n\b|\b(fe)?males?\b|\b(boy|girl)s?\b|\blad(y|ies)\b|\b(muslim|jew|gay|lesbian|latin[oa]|hispanic)s?\b"
+    r"|\b(christians|hindus|sikhs|buddhists|asians|africans|bisexual|transgender|homosexual|queer)\b"
+)
+_PERSONS: Final = re.compile(r"\b(people|persons?|folks?|kids?|child(ren)?|guys?|couple|family)\b")
+_TRAITS: Final = re.compile(
+    r"\b(black|white|brown|asian|african|arab|indian|chinese|jewish|christian|catholic|hindu|buddhist|sikh|old|young|elderly"
+    r"|disabled|autistic|deaf|blind|fat|poor|homeless|foreign|immigrant|refugee)\b"
+)
+"""What is said of persons: with a word for one, a tag says what people are."""
 
 
 async def tag(request: Request) -> Response:
@@ -64,13 +75,25 @@ def _asked(body: Any) -> tuple[str, str]:
         raise RequestError(
             "a tag has no colon, and is yes or no", code="E3776", hint='{"tag": "blurry", "value": "no"}'
         )
-    if is_of_people(name):
+    if _says_of_people(name):
         raise RequestError(
             f"{name!r} says what people are, and tags are open to all",
             code="E3776",
             hint="`counterbalance validate` makes sheets for labels of people, which are kept closed",
         )
     return name, value
+
+
+def _says_of_people(name: str) -> bool:
+    """Tell whether a tag says of people what perceived labels do.
+
+    Example:
+        >>> [_says_of_people(n) for n in ("black woman", "old people", "muslim", "black dog", "no people", "blurry")]
+        [True, True, True, False, False, False]
+    """
+    words = plain_name(name).replace("_", " ")
+    is_told = _PERSONS.search(words) and _TRAITS.search(words)
+    return bool(is_of_people(name) or _GROUPS.search(words) or is_told)
 
 
 ROUTES: Final = (Route("/api/lakes/{lake}/tags", tag, methods=["POST"]),)

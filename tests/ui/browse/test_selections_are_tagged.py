@@ -48,7 +48,8 @@ def test_nothing_is_written_without_a_name(client, lake):
 @pytest.mark.parametrize(
     "body",
     [{}, [], {"tag": ""}, {"tag": 1}, {"tag": " a"}, {"tag": "a\nb"}, {"tag": "a" * 61}, {"tag": "a:b"},
-     {"tag": "a", "value": "maybe"}, {"tag": "a", "value": []}, {"tag": "a", "value": {}}, {"tag": "woman"}, {"tag": "Perceived gender"}],
+     {"tag": "a", "value": "maybe"}, {"tag": "a", "value": []}, {"tag": "a", "value": {}}, {"tag": "woman"}, {"tag": "Perceived gender"},
+     {"tag": "black woman"}, {"tag": "Old People"}, {"tag": "muslim"}, {"tag": "young-man"}],
 )  # fmt: skip
 def test_what_is_no_tag_is_refused(client, lake, body):
     answer = client(lake, annotator="ann").post(TAGS, json=body)
