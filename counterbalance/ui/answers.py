@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
+_PURPOSE: Final = "--sensitive &#34;why&#34;"
+"""How hints say that a purpose is to be stated, which a browser cannot do so."""
 _EXACT: Final = 2**53 - 1
 _EXACT_DIGITS: Final = 15
 _STATUS: Final = (
@@ -137,12 +139,13 @@ def page(request: Request, name: str, *, status: int = 200, **contents: Any) -> 
     shared = {
         "lakes": list(place.lakes),
         "lake": request.path_params.get("lake", ""),
-        "here": request.url.path,
+        "here": request.scope["path"],
         "purpose": place.purpose(request),
         "allow_refresh": place.allow_refresh,
         "annotator": place.annotator,
     }
-    return HTMLResponse(template.render(**shared, **contents), status)
+    text = template.render(**shared, **contents).replace(_PURPOSE, "the button at the top")
+    return HTMLResponse(text, status)
 
 
 def status_of(error: CounterbalanceError) -> int:

@@ -81,7 +81,7 @@ def drawn(nodes: Sequence[Node]) -> Markup:
         filled[column] = row + 1
         places[node.name] = (column * (_WIDTH + _ACROSS) + 1, row * (_HEIGHT + _DOWN) + 1)
     width = (max(filled, default=0) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 2
-    height = max(filled.values(), default=0) * (_HEIGHT + _DOWN) - _DOWN + 2
+    height = max(filled.values(), default=0) * (_HEIGHT + _DOWN) + 2
     arrows = [_arrow(places[read], places[n.name]) for n in nodes for read in n.reads if read in places]
     boxes = [_box(node, places[node.name]) for node in nodes]
     label = Markup("{} things and what they are made of").format(len(nodes))
@@ -95,8 +95,17 @@ def drawn(nodes: Sequence[Node]) -> Markup:
 def _arrow(start: tuple[int, int], end: tuple[int, int]) -> Markup:
     x, y, to_x, to_y = start[0] + _WIDTH, start[1] + _HEIGHT // 2, end[0], end[1] + _HEIGHT // 2
     bend = (to_x - x) // 2
-    return Markup('<path class="arrow" marker-end="url(#tip)" d="M{} {}C{} {} {} {} {} {}"/>').format(
-        x, y, x + bend, y, to_x - bend, to_y, to_x, to_y
+    if to_x - x <= _ACROSS:
+        return Markup('<path class="arrow" marker-end="url(#tip)" d="M{} {}C{} {} {} {} {} {}"/>').format(
+            x, y, x + bend, y, to_x - bend, to_y, to_x, to_y
+        )
+    half = _ACROSS // 2  # past other columns it goes between their rows
+    lane = y + (_HEIGHT + _DOWN) // (-2 if to_y < y else 2)
+    return Markup(
+        '<path class="arrow" marker-end="url(#tip)" d="M{} {}C{} {} {} {} {} {}H{}C{} {} {} {} {} {}"/>'
+    ).format(
+        *(x, y, x + half, y, x + half, lane, x + _ACROSS, lane),
+        *(to_x - _ACROSS, to_x - half, lane, to_x - half, to_y, to_x, to_y),
     )
 
 

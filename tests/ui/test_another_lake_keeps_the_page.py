@@ -20,6 +20,7 @@ CHOOSE = """
             "/lakes/other/audits/demographics?groups=caption_gender",
         ),
         ("/lakes/demo/images/1?sort=random", "/lakes/other/browse"),
+        ("/lakes/demo/map?view=places", "/lakes/other/map"),
     ],
 )
 def test_it_is_kept(browser, served, lake, empty_lake, build, here, there):

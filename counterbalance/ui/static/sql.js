@@ -74,8 +74,9 @@ function show(error) {
   const lines = [told(error)];
   if (error.line) {
     const line = text().split("\n")[error.line - 1] ?? "";
-    lines.push(line, " ".repeat(Math.max(0, (error.column ?? 1) - 1)) + "^");
-    editor?.setCursor(error.line - 1, Math.max(0, (error.column ?? 1) - 1));
+    const before = [...line].slice(0, Math.max(0, (error.column ?? 1) - 1)).join(""); // a column counts characters, an editor their halves
+    lines.push(line, " ".repeat(before.length) + "^");
+    editor?.setCursor(error.line - 1, before.length);
     editor?.focus();
   }
   shown.textContent = lines.join("\n");
@@ -151,8 +152,11 @@ function thumbnail(id) {
 
 function chosen() {
   if (!rows?.rows.length) return null;
-  const value = rows.columns.findIndex((c, at) => isNumber(c) && !/_id$/.test(c.name) && rows.rows.some((r) => typeof r[at] === "number"));
-  return value < 0 ? null : { value, label: rows.columns.findIndex((c) => !isNumber(c)) };
+  const names = rows.columns.findIndex((c) => !isNumber(c));
+  const numbers = rows.columns.flatMap((c, at) => (isNumber(c) && !/_id$/.test(c.name) && rows.rows.some((r) => typeof r[at] === "number") ? [at] : []));
+  if (!numbers.length) return null;
+  // without names the first of several numbers is what the others are of, as in GROUP BY 1
+  return names < 0 && numbers.length > 1 ? { value: numbers[1], label: numbers[0] } : { value: numbers[0], label: names };
 }
 
 function drawn(name, attributes, ...children) {
@@ -167,17 +171,21 @@ function draw() {
   part("chart").hidden = at === null;
   if (at === null) return;
   const shownRows = rows.rows.filter((row) => typeof row[at.value] === "number").slice(0, BARS);
-  const most = Math.max(...shownRows.map((row) => Math.abs(row[at.value])), 0) || 1;
+  const values = shownRows.map((row) => row[at.value]);
+  const least = Math.min(...values, 0);
+  const scale = 420 / (Math.max(...values, 0) - least || 1);
+  const zero = 216 - least * scale;
   const name = rows.columns[at.value].name;
   const svg = drawn("svg", { viewBox: `0 0 780 ${shownRows.length * 24 + 8}`, class: "chart bars", role: "img", "aria-label": `Bars of ${name}` });
   shownRows.forEach((row, number) => {
     const y = number * 24 + 4;
-    const width = (Math.abs(row[at.value]) / most) * 420;
+    const width = Math.abs(row[at.value]) * scale;
+    const left = row[at.value] < 0 ? zero - width : zero;
     const label = at.label < 0 ? String(number + 1) : shown(row[at.label]);
     svg.append(
-      drawn("text", { x: 208, y: y + 14, "text-anchor": "end", class: "label" }, label.length > 30 ? `${label.slice(0, 29)}…` : label),
-      drawn("rect", { x: 216, y, width, height: 18, class: row[at.value] < 0 ? "bar under" : "bar" }),
-      drawn("text", { x: 222 + width, y: y + 14, class: "value" }, row[at.value].toLocaleString("en")),
+      drawn("text", { x: 208, y: y + 14, "text-anchor": "end", class: "label" }, label.length > 26 ? `${label.slice(0, 25)}…` : label),
+      drawn("rect", { x: left, y, width, height: 18, class: row[at.value] < 0 ? "bar under" : "bar" }),
+      drawn("text", { x: left + width + 6, y: y + 14, class: "value" }, row[at.value].toLocaleString("en")),
     );
   });
   const cut = rows.rows.length > shownRows.length ? `, the first ${shownRows.length} rows` : "";

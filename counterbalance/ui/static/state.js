@@ -4,6 +4,9 @@ import { api, ask, told } from "/static/ui.js";
 
 const button = document.getElementById("refresh");
 const shown = document.getElementById("refresh-state");
+const SAID = `refresh of ${document.body.dataset.lake}`;
+if (shown) shown.textContent = sessionStorage.getItem(SAID) ?? "";
+sessionStorage.removeItem(SAID);
 
 async function watch(state) {
   while (state.runs) {
@@ -13,6 +16,8 @@ async function watch(state) {
     state = await ask(api("/refresh"));
   }
   if (state.error) throw state.error;
+  const failed = (state.report?.stages ?? []).filter((stage) => stage.mode === "failed");
+  sessionStorage.setItem(SAID, failed.map((s) => `${s.target} failed: ${told(s)}`).join("\n"));
   location.reload();
 }
 

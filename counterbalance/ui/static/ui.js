@@ -14,7 +14,8 @@ export async function ask(path, body) {
 }
 
 export function told(error) {
-  return `${error.code ? error.code + " " : ""}${error.message}${error.hint ? "; " + error.hint : ""}`;
+  const hint = error.hint?.replace('--sensitive "why"', "the button at the top");
+  return `${error.code ? error.code + " " : ""}${error.message}${hint ? "; " + hint : ""}`;
 }
 
 export const api = (path) => `/api/lakes/${encodeURIComponent(document.body.dataset.lake)}${path}`;
@@ -67,9 +68,10 @@ for (const table of document.querySelectorAll("main .scroll table")) sortable(ta
 
 const choice = document.getElementById("lake-choice");
 choice?.addEventListener("change", () => {
-  // the same page of the other lake, with what it asks for; but an image is one of its own lake
+  // the same page of the other lake, with what it asks for; but images and views are of one lake
   const page = location.pathname.match(/^\/lakes\/[^/]+(\/.*)?$/)?.[1] ?? "";
-  location.assign(choice.value + (page.startsWith("/images/") ? "/browse" : page + location.search));
+  const asked = ["/map", "/edits"].includes(page) ? "" : location.search;
+  location.assign(choice.value + (page.startsWith("/images/") ? "/browse" : page + asked));
 });
 
 const dialog = document.getElementById("purpose-dialog");
