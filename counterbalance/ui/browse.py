@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from starlette.background import BackgroundTask
 from starlette.routing import Route
 
-from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError
 from counterbalance.report import pictures
 from counterbalance.report.svg import plain
 from counterbalance.udfs.lemma import lemmas_of
 from counterbalance.udfs.masks import decode
 from counterbalance.ui import compare, facets, selection
-from counterbalance.ui.answers import as_json, page
+from counterbalance.ui.answers import as_json, page, status_of
 from counterbalance.ui.selection import Filters
 from counterbalance.ui.thumbnails import number
 
@@ -53,8 +54,8 @@ async def browse(request: Request) -> Response:
     filters = Filters.read(request.query_params.multi_items())
     offset = _whole(request, "offset", 0, selection.MOST)
 
-    def work(lake: Lake, session: Session) -> dict[str, Any]:
-        found = request.app.state.selections.get(lake, session, filters)
+    def work(narrowed: Filters, lake: Lake, session: Session) -> dict[str, Any]:
+        found = request.app.state.selections.get(lake, session, narrowed)
         total = len(found.ids)
         return {
             "images": _tiles(session, found.page(offset, PAGE)),
@@ -70,10 +71,19 @@ async def browse(request: Request) -> Response:
             "has_vectors": selection.vector_column(found.columns) is not None,
         }
 
-    found = await request.app.state.place.ask(request, work, **filters.session)
+    place: Workplace = request.app.state.place
+    error = None
+    try:
+        found = await place.ask(request, partial(work, filters), **filters.session)
+    except CounterbalanceError as failed:  # the form stays, to be mended
+        error, all_of = failed, Filters()
+        found = await place.ask(request, partial(work, all_of), **all_of.session)
+        found |= {"images": [], "total": 0, "notes": [], "sql": ""}
     answer = page(
         request,
         "browse",
+        status=200 if error is None else status_of(error),
+        error=error,
         **found,
         before=_before(offset, found["total"]),
         after=offset + PAGE,

@@ -52,3 +52,20 @@ def test_what_is_refused(client, sql, code):
     answer = client.get(WHERE, params={"sql": sql})
     assert answer.status_code in {400, 403}, answer.text
     assert code in {None, answer.json()["error"]["code"]}, answer.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "status"),
+    [
+        ({"sql": "SELECT imag_id FROM images"}, "E3103", 400),
+        ({"sql": "SELECT image_id FROM nowhere"}, "E1001", 404),
+        ({"at": "yesterday"}, "E1", 404),
+    ],
+)
+def test_the_form_stays_where_something_is_wrong(client, asked, code, status):
+    answer = client.get("/lakes/demo/browse", params={"split": "a", **asked})
+    assert answer.status_code == status
+    assert f"<code>{code}" in answer.text
+    assert next(iter(asked.values())) in answer.text.partition('id="filters"')[2]
+    assert 'value="a" checked' in answer.text
+    assert "No image is like that" not in answer.text.partition('<div class="results" hidden>')[0]
