@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.sql.parse import as_text
 
 if TYPE_CHECKING:
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 
 OTHER: Final = "b"
 """What the second lake is called in the query."""
+_NAMED: Final = re.compile(r"\s*\w+\s*(\(.*\))?\s*", re.DOTALL)
 GROUPS: Final = "caption_gender"
 """What is compared where nothing is named."""
 
@@ -21,7 +24,17 @@ def query(groups: Sequence[str], min_count: int = 10) -> str:
     Args:
         groups: Group relations that both lakes have: views or calls.
         min_count: Cells with fewer images are hidden.
+
+    Raises:
+        RequestError: One is a query, or no name (``E3778``).
     """
+    for one in groups:
+        if _NAMED.fullmatch(one) is None:
+            raise RequestError(
+                f"{one[:60]!r} is no name that both lakes have, nor a call of one",
+                code="E3778",
+                hint="such as caption_gender, image_labels('scene'), or a view that both have",
+            )
     return "\nUNION ALL BY NAME\n".join(_queries(groups or [GROUPS], min_count))
 
 

@@ -75,6 +75,7 @@ def test_pictures_of_two_lakes_are_told_apart_by_their_bytes(client, empty_lake,
         ("with=demo&at=never", "E1007"),
         ("with=demo&with_at=never", "E1007"),
         ("with=demo&groups=nothing_there", "E1001"),
+        ("with=demo&groups=(SELECT image_id, 'a' AS label FROM images)", "E3778"),
         ("with=demo&groups=caption_gender)%20UNION%20SELECT%201%3B%20DROP%20TABLE%20images", "E3"),
     ],
 )
