@@ -484,7 +484,8 @@ def _of_linked(
     linked.sums += [_Sum(parts, total=one, is_deep=True) for one, parts in families.items()]
     inside = {part for parts in families.values() for part in parts}
     outermost = [one for one in families if one not in inside and np.isfinite(most[one])]
-    linked.sums += [_Sum([one], rest=float(most[one] - known[one]), is_deep=True) for one in outermost]
+    rests = [float(most[one] - known[one]) for one in outermost]
+    linked.sums += [_Sum([one], rest=r, is_margin=False, is_deep=True) for one, r in zip(outermost, rests, strict=True)]
     return linked.hide(k)
 
 
