@@ -256,7 +256,11 @@ class Session:
             if key.lower() not in known:
                 arguments.bind(name, list(known), [_named(key)])
             parts.append(f"{key} := {self._argument(name, known[key.lower()], value)}")
-        return self._engine.sql(f"SELECT * FROM {name}({', '.join(parts)})", max_rows=max_rows)
+        try:
+            return self._engine.sql(f"SELECT * FROM {name}({', '.join(parts)})", max_rows=max_rows)
+        except NotFoundError as error:  # its place is one in what nobody wrote
+            error.sql = error.line = error.column = None
+            raise
 
     def expand(self, text: str, *, dialect: Dialect | None = None, **params: Any) -> str:
         """Return the query as plain SQL over base tables, word lists and functions.
@@ -274,7 +278,7 @@ class Session:
         verb = "EXPLAIN "
         try:
             rows = self.sql(verb + text, **params).to_arrow().to_pylist()
-        except SqlError as error:  # its place is one in what was given
+        except (SqlError, NotFoundError) as error:  # its place is one in what was given
             error.sql = text if error.sql is not None else None
             error.column = error.column - len(verb) if error.column is not None and error.line == 1 else error.column
             raise

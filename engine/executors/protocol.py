@@ -161,6 +161,5 @@ def as_error(body: Mapping[str, Any]) -> CounterbalanceError:
         (k for k in _KINDS if code.startswith(k.family)), key=lambda k: len(k.family), default=CounterbalanceError
     )
     error = kind(str(body["message"]), code=code, hint=body.get("hint"))
-    if isinstance(error, SqlError):
-        error.sql, error.line, error.column = body.get("sql"), body.get("line"), body.get("column")
+    error.sql, error.line, error.column = body.get("sql"), body.get("line"), body.get("column")
     return error

@@ -25,7 +25,7 @@ import pyarrow as pa
 from counterbalance.engine import memory, temp_dirs
 from counterbalance.engine.catalog import closed, definitions, snapshot
 from counterbalance.engine.catalog.pinned import Pinned
-from counterbalance.engine.errors import CounterbalanceError, LimitError, SqlError
+from counterbalance.engine.errors import CounterbalanceError, LimitError
 from counterbalance.engine.executors.worker_main import die_first, own_streams
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.isolation.values import decoded
@@ -217,7 +217,7 @@ def _as_told(error: Exception) -> dict[str, Any]:
     if isinstance(error, CounterbalanceError):
         if error.__cause__ is not None and os.environ.get("COUNTERBALANCE_DEBUG"):
             traceback.print_exception(error.__cause__)
-        return {**error.to_dict(), "sql": error.sql if isinstance(error, SqlError) else None}
+        return {**error.to_dict(), "sql": error.sql}
     if isinstance(error, MemoryError):
         told = LimitError(
             "the query needs more memory than it may have", code="E5002", hint="narrow it, or raise --memory"

@@ -25,7 +25,7 @@ def test_it_runs_in_a_session_of_its_own_process(ask, monkeypatch):
     asked = []
     before = type(ask.app._app.state.place).ask
 
-    async def noted(place, request, work, *, apart=False):
+    async def noted(place, request, work, *, apart=False, **_):
         asked.append(apart)
         return await before(place, request, work)  # a lake in memory is not there for another process
 
