@@ -261,6 +261,8 @@ class QueryEngine:
         for name, (plan, is_apart) in checks.doubles.items():
             images = self._unprotected(plan, facts).column(0)[0].as_py()
             protection.refuse_doubles(call.query.name, name, images, overlap=not is_apart)
+        for name, plan in checks.shared.items():
+            protection.refuse_shared_terms(call.query.name, name, self._unprotected(plan, facts).column(0)[0].as_py())
         unseen = self._unseen(call, facts)
         if call.drawn:
             protection.refuse_drawn(call.query.name, unseen)

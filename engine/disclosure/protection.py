@@ -15,6 +15,7 @@ from counterbalance.engine.disclosure.suppression import (
     COMPLEMENTARY,
     LABEL,
     LABELS,
+    NO_SHELTER,
     OTHERS,
     SHOWN,
     SMALL,
@@ -81,7 +82,7 @@ class Unseen:
         """
         if not self.parameters or not any(map(is_of_labels, cells)):
             return []
-        return [self.parameters, {name: labels | UNCLEAR for name, labels in self.parameters.items()}]
+        return [self.parameters, {name: labels | UNCLEAR | NO_SHELTER for name, labels in self.parameters.items()}]
 
     @property
     def is_asked(self) -> bool:
@@ -550,6 +551,28 @@ def refuse_doubles(name: str, parameter: str, images: int, *, overlap: bool) -> 
             code="E3326",
             hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
             'or state a purpose: --sensitive "why", which is logged',
+        )
+
+
+def refuse_shared_terms(name: str, parameter: str, terms: int) -> None:
+    """Refuse a call on perceived labels with terms of several classes: what two classes share would follow from both and their total.
+
+    Args:
+        name: The audit.
+        parameter: The list of terms.
+        terms: How many are of several classes.
+
+    Raises:
+        SensitiveError: There are such terms.
+
+    Example:
+        >>> refuse_shared_terms("crime_words", "terms", 0)
+    """
+    if terms:
+        raise SensitiveError(
+            f"{parameter!r} of {name}() has terms of several classes: beside perceived labels, classes that overlap tell of few",
+            code="E3331",
+            hint='give each term one class; or state a purpose: --sensitive "why", which is logged',
         )
 
 

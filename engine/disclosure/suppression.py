@@ -132,8 +132,7 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     """Return the labels of which no number may be shown: clear ones that are small, and others that would give these away.
 
     Few unclear images are no reason: only how many there are of a clear label is a secret. Mixed and unknown ones shelter none:
-    how many there are mixed follows from how far annotators agree, and audits of attributes leave 'unknown' out. Few unknown ones are
-    hidden themselves.
+    how many there are mixed follows from how far annotators agree, and audits of attributes leave 'unknown' out.
 
     Args:
         counts: How many units have each ``label`` of a ``category``: ``n_label``, and ``count`` of these in a part of them. In rows
@@ -155,11 +154,9 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     apart = None if rows["count"].equals(rows["n_label"]) else "n_label"
     cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",))
     found = hidden_rows(rows, cells, k)
-    apart_small = pc.and_(is_no_shelter, pa.array(_is_small(_numbers(counts["count"]), k)))
-    alone = {*counts[LABEL].cast(pa.string()).filter(apart_small).to_pylist()} - UNCLEAR
     if not ((found == SMALL) & ~_is_unclear(rows[LABEL])).any():
-        return frozenset(alone)
-    return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist()) | alone
+        return frozenset()
+    return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist())
 
 
 def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], *, alike: bool) -> NDArray[np.int8]:
@@ -324,6 +321,8 @@ class _Linked:
                 return True
         parts = [c for c in one.parts if hidden[c]]
         small_rest = 0 < one.rest < k
+        if one.total is not None and not parts and not hidden[one.total]:  # so few are of two parts
+            return 0 < float(self.values[one.parts].sum() - self.values[one.total]) < k
         above = one.total is not None and bool(hidden[one.total])
         if not parts and not above and not small_rest:
             return False
@@ -368,6 +367,8 @@ class _Linked:
             shown = float(sum(self.values[c] for c in one.parts if not hidden[c]))
             if one.total is None:
                 whole = float(self.values[one.parts].sum()) + one.rest
+                if not row:
+                    continue
                 if one.rest > 0:
                     row[unseen] = 1.0
                     unseen += 1
@@ -418,7 +419,8 @@ def _widen(
     aim = np.zeros((copies, size))
     for own, (cells, signs) in zip(aim, aims, strict=True):
         own[[place[int(c)] for c in cells]] = signs
-    top = float(high.sum()) * 2 + 1  # nothing is larger than all there is
+    rests = 0.0 if equal is None else float(np.abs(equals).max(initial=0))
+    top = float(high.sum()) * 2 + rests + 1  # nothing is larger than all there is
     ends = np.column_stack([np.zeros(size), np.minimum(largest, top)])
     each = eye_array(copies)
     solved = linprog(

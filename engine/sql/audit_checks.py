@@ -81,6 +81,17 @@ def images_with_several(
             yield parameter.name, exp.select("count(*)").from_(several.subquery("d")), is_apart
 
 
+def terms_of_several_classes(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:
+    """Yield for each list of terms the query that counts those of several classes, where classes are totals of their terms."""
+    if not any("class" in cell.totals for cell in query.cells):
+        return
+    for parameter in query.parameters:
+        if {"term", "class"} <= {*parameter.columns}:
+            several = exp.select("lower(term) AS term").from_(relations[parameter.name].copy())
+            several = several.group_by("lower(term)").having("min(class) < max(class)")
+            yield parameter.name, exp.select("count(*)").from_(several.subquery("d"))
+
+
 def odd_vectors(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:
     """Yield for each relation of vectors the query that counts those that cannot be compared, and the lengths that there are."""
     for parameter in query.parameters:

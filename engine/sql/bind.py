@@ -532,6 +532,7 @@ class Binder:
             counts += audit_checks.label_counts(query, whole.relations, all_closed, {}, plan)
         return Checks(
             {name: (plan(one), a) for name, one, a in audit_checks.images_with_several(query, relations, closed)},
+            {name: plan(one) for name, one in audit_checks.terms_of_several_classes(query, relations)},
             {name: plan(one) for name, one in audit_checks.odd_vectors(query, relations)},
             counts,
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),

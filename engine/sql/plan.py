@@ -205,12 +205,14 @@ class Checks:
 
     Args:
         doubles: By group relation, how many images have several labels there, and whether none may have.
+        shared: By list of terms, how many are of several classes.
         vectors: By relation of vectors, how many cannot be compared, and how many lengths there are.
         label_counts: How many images have each closed label.
         labels: Labels that the caller asks about.
     """
 
     doubles: Mapping[str, tuple[Plan, bool]] = field(default_factory=dict)
+    shared: Mapping[str, Plan] = field(default_factory=dict)
     vectors: Mapping[str, Plan] = field(default_factory=dict)
     label_counts: Sequence[LabelCounts] = ()
     labels: frozenset[str] = frozenset()

@@ -7,6 +7,7 @@ import random
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine.errors import SensitiveError
 
 G = "image_labels('perceived_gender')"
 WORDS = {"general": ("burglar", "felon"), "persons": ("arsonist", "assassin"), "property": ("arson", "vandalism")}
@@ -88,10 +89,6 @@ TERMS = {
         "(1, 'burglar', 'x'), (2, 'felon', 'x'), (3, 'arsonist', NULL), (4, 'assassin', NULL)",
         {"burglar": 3, "felon": 40, "arsonist": 4, "assassin": 50, "walk": 0},
     ),
-    "a term of two classes": (
-        "(1, 'burglar', 'x'), (2, 'felon', 'x'), (3, 'burglar', 'y'), (4, 'assassin', 'y')",
-        {"burglar": 6, "felon": 40, "assassin": 50, "walk": 0},
-    ),
 }
 
 
@@ -125,3 +122,45 @@ def test_classes_of_harmful_labels(build, seed):
     found = [*told(lake, f"harmful_zero_shot(seen, {G}, harm)")]
     assert found or not few["walk"], "nothing is shown"
     assert not [one for one in found if 0 < one[1] < 10]
+
+
+def test_terms_of_several_classes_need_a_purpose(build):
+    """Two classes and their total tell how many images have the term that is of both."""
+    lake = lake_of(
+        build, "shared", {"a": {"burglar": 6, "felon": 40, "assassin": 50}, "b": {"burglar": 30, "felon": 50}}
+    )
+    rows = "(1, 'burglar', 'x'), (2, 'felon', 'x'), (3, 'Burglar', 'y'), (4, 'assassin', 'y')"
+    lake.create_materialized_view("mine", f"SELECT * FROM (VALUES {rows}) AS t(row_id, term, class)", "row_id")
+    lake.create_materialized_view(
+        "seen", "SELECT image_id, split_part(text, ' ', 2) AS predicted FROM captions", "image_id"
+    )
+    lake.refresh(executor="inline")
+    for call in (f"crime_words({G}, terms := mine)", f"harmful_zero_shot(seen, {G}, mine)"):
+        with pytest.raises(SensitiveError) as caught:
+            lake.sql(f"FROM {call}").fetchall()
+        assert caught.value.code == "E3331"
+        assert lake.sql(f"FROM {call}", sensitive="a test of it").fetchall()
+
+
+def test_few_images_with_two_words_of_a_class(build):
+    """Terms that add up to a few more than their class are in two of them: images with both follow from the three."""
+    counts = {label: {"burglar": 30, "felon": 40, "burglar and a felon": few} for label, few in (("a", 5), ("b", 20))}
+    lake = lake_of(build, "two", counts)
+    found = {
+        (r["level"], r["term"], r["label"]): r["count"]
+        for r in lake.sql(f"FROM crime_words({G})").to_arrow().to_pylist()
+    }
+    of_a = [found["class", None, "a"], found["term", "burglar", "a"], found["term", "felon", "a"]]
+    assert None in of_a
+
+
+def test_many_images_without_a_word_hide_nothing_more(build):
+    """Words are rare: a small cell is one among many images that have none."""
+    shown = []
+    for size in (100, 5000):
+        counts = {
+            label: {"burglar": few, "felon": 40, "arsonist": 60, "walk": size} for label, few in (("a", 3), ("b", 30))
+        }
+        rows = lake_of(build, f"rare-{size}", counts).sql(f"FROM crime_words({G})").to_arrow().to_pylist()
+        shown.append([(r["term"], r["label"], r["count"]) for r in rows if r["count"] is not None])
+    assert shown[0] == shown[1] == [("felon", "a", 40), ("felon", "b", 40)]

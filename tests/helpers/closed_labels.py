@@ -109,7 +109,7 @@ WORDS = ("murderer", "thief", "robber", "assault", "gangster")
 PLACES = ("France", "Brazil", "Japan")
 
 
-HIDDEN = ({"c": 7, "d": 14}, {"c": 6, "d": 9}, {"c": 5, "unknown": 7})
+HIDDEN = ({"c": 7, "d": 14}, {"c": 6, "d": 9})
 """How many images of a twin have each label that is hidden: one with a small one where none are unclear, or two small ones."""
 
 
@@ -126,7 +126,7 @@ def random_lake(build, folder, seed, order=None):
     if order is None:
         gender = draw.choices(["a", "b", "c", "unclear", "mixed"], shares, k=size)
     else:
-        counts = HIDDEN[2 if seed % 6 == 5 else seed % 2]
+        counts = HIDDEN[seed % 2]
         gender = draw.choices(["a", "b", "unclear"], [60, 30, 10 * (seed % 2)], k=size)
         values = [label for label, count in counts.items() for _ in range(count)]
         of = random.Random(order)
@@ -134,7 +134,7 @@ def random_lake(build, folder, seed, order=None):
         for place, value in zip(draw.sample(range(size), len(values)), values, strict=True):
             gender[place] = value
     rare = 25 if order is not None and seed % 4 > 1 else 1
-    hidden = {"c", "d", "unknown"} if order is not None else {}
+    hidden = {"c", "d"} if order is not None else {}
     others = [g for g in gender if g not in hidden]
     race = draw.choices("xyz", draw.choice([(60, 35, 5), (80, 10, 10)]), k=size)
     scene = draw.choices(["in", "out", "far"], [60, 35, 5], k=size)
