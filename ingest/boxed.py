@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Refusal = tuple[str, str, str]
 """Place, code and message."""
 Unplaced = Mapping[str, str | None]
-"""What has no place, by its name; ``None`` where it is more than one text."""
+"""Names of what has no place, with its text; ``None`` where it is more than one text."""
 _LONG: Final = ("too_long", f"a class, an attribute or its value has more than {MAX_KEY:,} bytes")
 HOMELESS: Final = ("missing_image", "the picture of these boxes was refused")
 _KINDS: Final = frozenset({"Annotations", "JPEGImages", "images"})
@@ -62,7 +62,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """What came of an item: a picture with its boxes, labels and captions, what was refused, and what has no place."""
+    """Result of an item: a picture with its boxes, labels and captions, what was refused, and what has no place."""
 
     picture: Picture | None
     boxes: Sequence[Box] = ()

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
-_PURPOSE: Final = "--sensitive &#34;why&#34;"
-"""How hints say that a purpose is to be stated, which a browser cannot do so."""
+_OPTION: Final = '--sensitive "why"'
+"""Option that hints name, which a browser has not."""
 _EXACT: Final = 2**53 - 1
 _EXACT_DIGITS: Final = 15
 _STATUS: Final = (
@@ -143,9 +143,19 @@ def page(request: Request, name: str, *, status: int = 200, **contents: Any) -> 
         "purpose": place.purpose(request),
         "allow_refresh": place.allow_refresh,
         "annotator": place.annotator,
+        "advice": advice,
     }
-    text = template.render(**shared, **contents).replace(_PURPOSE, "the button at the top")
-    return HTMLResponse(text, status)
+    return HTMLResponse(template.render(**shared, **contents), status)
+
+
+def advice(hint: str) -> str:
+    """Return a hint or a note as it helps in a browser.
+
+    Example:
+        >>> advice('state a purpose: --sensitive "why", which is logged')
+        'state a purpose: the button at the top, which is logged'
+    """
+    return hint.replace(_OPTION, "the button at the top")
 
 
 def status_of(error: CounterbalanceError) -> int:

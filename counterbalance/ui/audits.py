@@ -27,6 +27,7 @@ from counterbalance.shell.describe import by_subject, required
 from counterbalance.shell.parameters import argument
 from counterbalance.ui import fields
 from counterbalance.ui.answers import as_json, as_rows, page, status_of
+from counterbalance.ui.selection import MARKS
 from counterbalance.ui.workplace import ROWS
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ _OF_TEXTS: Final = re.compile(r"\b(word|term)_concepts\b")
 """Relations whose concepts are words of texts."""
 _LONGEST: Final = 100
 """Letters of a word that is marked."""
-_WORDS: Final = 500
 _MOST: Final = 2000
 """Letters of all words of a row that are marked: they stand in its address."""
 _NAME: Final = re.compile(r"\s*\w+(\.\w+)?\s*")
@@ -235,7 +235,7 @@ def _marks(row: Mapping[str, Any], words: Mapping[str | None, Sequence[str]]) ->
     word = row.get("term") or ((row.get("keyword") or row.get("concept")) if of_texts else None)
     found = words.get(row.get("class", row.get("country")), ()) if word is None else [word]
     short = [word for word in found if isinstance(word, str) and len(word) <= _LONGEST]
-    return short if len(short) <= _WORDS and sum(map(len, short)) <= _MOST else []
+    return short if len(short) <= MARKS and sum(map(len, short)) <= _MOST else []
 
 
 def _words(query: Query, rows: pa.Table, session: Session) -> dict[str | None, list[str]]:

@@ -38,7 +38,8 @@ _HASH: Final = "md5(CAST(i.image_id AS VARCHAR))"
 _LENGTH: Final = 300
 _SQL_LENGTH: Final = 20_000
 _VALUES: Final = 20
-_MARKS: Final = 500
+MARKS: Final = 500
+"""Words that are marked, at most: their letters are bounded where links are made."""
 _SELECTIONS: Final = 8
 _WHOLE: Final = 1e15
 _LISTS: Final = ("split", "category", "label", "column", "mark")
@@ -155,7 +156,7 @@ class Filters:
                 plain[name] = _PLAIN[name](value)
             else:
                 bounds[bound][column] = _number(name, value)
-        if any(len(values) > (_MARKS if name == "mark" else _VALUES) for name, values in (lists | bounds).items()):
+        if any(len(values) > (MARKS if name == "mark" else _VALUES) for name, values in (lists | bounds).items()):
             raise _wrong(f"more than {_VALUES} values of one kind", "ask in SQL for more")
         plain |= {name: tuple(dict.fromkeys(values)) for name, values in lists.items()}
         return cls(**plain, **bounds)

@@ -34,7 +34,7 @@ _TRAITS: Final = re.compile(
     r"\b(black|white|brown|asian|african|arab|indian|chinese|jewish|christian|catholic|hindu|buddhist|sikh|old|young|elderly"
     r"|disabled|autistic|deaf|blind|fat|poor|homeless|foreign|immigrant|refugee)\b"
 )
-"""What is said of persons: with a word for one, a tag says what people are."""
+"""Words that are said of persons: with one for a person, a tag says what people are."""
 
 
 async def tag(request: Request) -> Response:

@@ -14,8 +14,8 @@ rates, so name them beside the result. The sentences around a label are those of
 p is that of G2 of the table of the label against all others and of harmful against not (chi-square, one degree of
 freedom), q by Benjamini and Hochberg over all rows, hidden ones as p = 1.
 
-Of the n images count have a harmful label, the rest have not. Small ones of the three, and what would give them away, are
-hidden by the engine, and labels that group_sizes hides (docs/safety.md).
+Of the n images count have a harmful label, the rest have not. The engine hides small ones of the three, and what would
+give them away, and labels that group_sizes hides (docs/safety.md).
 """
 subject = "what a model associates"
 source = """

@@ -32,7 +32,7 @@ def lake_of(build, name, counts):
 
 
 def told(lake, call):
-    """What a label has beyond its classes and terms that are shown: of all images, of those with any word, and of any class."""
+    """Yield what a label has beyond its classes and terms that are shown: of all images, of those with any word, and of any class."""
     rows = [row for row in lake.sql(f"FROM {call}").to_arrow().to_pylist() if row["count"] is not None]
     for label in {row["label"] for row in rows}:
         own = [row for row in rows if row["label"] == label]

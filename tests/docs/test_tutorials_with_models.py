@@ -1,4 +1,4 @@
-"""What tutorials show of models runs as it is written, with tiny models of the same kinds in the place of the papers'."""
+"""Commands of tutorials that need models run as they are written, with tiny models of the same kinds in the place of the papers'."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if importlib.util.find_spec("ultralytics") is None:  # importing it changes the 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ANSWERS = "SELECT image_id, 'perceived_gender' AS attribute, label AS value, 'ann' AS annotator FROM image_gender"
-"""What an annotator saves who answers as the model did."""
+"""Answers of an annotator who says what the model did."""
 
 
 def commands(page):

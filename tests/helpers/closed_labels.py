@@ -110,7 +110,7 @@ PLACES = ("France", "Brazil", "Japan")
 
 
 HIDDEN = ({"c": 7, "d": 14}, {"c": 6, "d": 9})
-"""How many images of a twin have each label that is hidden: one with a small one where none are unclear, or two small ones."""
+"""Images of a twin with each label that is hidden: one with a small one where none are unclear, or two small ones."""
 
 
 def random_lake(build, folder, seed, order=None):

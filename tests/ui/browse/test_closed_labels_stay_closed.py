@@ -69,3 +69,19 @@ def test_the_access_log_has_what_shows_them_and_not_every_page(closed, visit):
     assert "female" in client.get("/lakes/demo/images/1").text
     lines = access.read(closed.location).slice(before)
     assert {"labels" in text for text in lines["sql"].to_pylist()} == {True}
+
+
+def test_hints_name_what_a_browser_has_and_data_stay_as_they_are(closed, serve, build):
+    """An option of the command line is of no help here, and in a caption it is a text like others."""
+    closed.ingest({"captions": build.captions(caption_id=[77], image_id=[1], text=['say --sensitive "why"'])})
+    pages = serve(closed)
+    refused = pages.get(
+        "/lakes/demo/browse",
+        params={
+            "sql": "SELECT image_id FROM demographics(groups := person_units('perceived_gender', min_side := 3.5))"
+        },
+    )
+    assert refused.status_code == 403
+    assert "the button at the top" in refused.text
+    assert "--sensitive" not in refused.text
+    assert "--sensitive &#34;why&#34;" in pages.get("/lakes/demo/images/1").text
