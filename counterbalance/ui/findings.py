@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.routing import Route
 
+from counterbalance.engine.sql import queries
 from counterbalance.report import absent, chapters, overview
 from counterbalance.report.build import surest
 from counterbalance.report.renderer import FigureRenderer
-from counterbalance.ui import audits
+from counterbalance.ui import audits, kept
 from counterbalance.ui.answers import as_json
 
 if TYPE_CHECKING:
@@ -25,22 +28,34 @@ if TYPE_CHECKING:
 async def findings(request: Request) -> Response:
     """Answer the surest differences with their q, and what audits lack, as a default session sees both.
 
-    Of a large lake that takes minutes: it goes on when nobody waits any more, and all who ask meanwhile wait for the same.
+    Of a large lake that takes minutes, once for each of its states: it goes on when nobody waits any more, all who ask meanwhile wait
+    for the same, and the next server that this user starts finds it in the cache.
     """
     place: Workplace = request.app.state.place
     name = request.path_params["lake"]
 
     def work(lake: Lake, session: Session) -> dict[str, Any]:
-        versions = session.pinned
+        state = _state(session)
         known = place.found.get(name)
-        if known is None or known[0] != versions:
-            known = place.found[name] = (versions, _found(lake, session))
+        if known is None or known[0] != state:
+            found = kept.findings(lake.location.root, state)
+            if found is None:
+                found = _found(lake, session)
+                kept.keep_findings(lake.location.root, state, found)
+            known = place.found[name] = (state, found)
         return known[1]
 
     if name not in place.finding:
         task = place.finding[name] = asyncio.ensure_future(place.ask(request, work, watched=False, sensitive=None))
         task.add_done_callback(lambda _: place.finding.pop(name))
     return as_json(await asyncio.shield(place.finding[name]))
+
+
+def _state(session: Session) -> str:
+    """Return a digest of what findings are made of: the versions of all tables, and the text of all audits."""
+    made_of = [version("counterbalance"), *sorted(session.pinned.items())]
+    texts = sorted((query.name, query.sql) for query in queries.sound())
+    return hashlib.sha256(repr((made_of, texts)).encode()).hexdigest()
 
 
 def _found(lake: Lake, session: Session) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A folder of thumbnails in this user's cache: bounded, closed to others, and rid of images that their lake has no more."""
+"""A lake's folder in this user's cache, closed to others: what stood out in it, and thumbnails, bounded and rid of images that it has no more."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import os
 import shutil
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 import platformdirs
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 _BYTES: Final = 256 << 20
+_FINDINGS: Final = "findings.json"
 _AFTER: Final = 0.9
 """So much of what is allowed is left once something had to go."""
 
@@ -26,8 +28,23 @@ def folder_of(root: str) -> Path:
 
 
 def forget(root: str) -> None:
-    """Remove all thumbnails of a lake."""
+    """Remove all that is kept of a lake."""
     shutil.rmtree(folder_of(root), ignore_errors=True)
+
+
+def findings(root: str, state: str) -> dict[str, Any] | None:
+    """Return what stood out in a state of a lake, where it is kept."""
+    with contextlib.suppress(OSError, orjson.JSONDecodeError):
+        told = orjson.loads((folder_of(root) / _FINDINGS).read_bytes())
+        if isinstance(told, dict) and told.get("state") == state:
+            found: dict[str, Any] = told["found"]
+            return found
+    return None
+
+
+def keep_findings(root: str, state: str, found: dict[str, Any]) -> None:
+    """Keep what stands out in a state of a lake, in the place of what did in an earlier one."""
+    _write(folder_of(root) / _FINDINGS, orjson.dumps({"state": state, "found": found}))
 
 
 class Kept:
@@ -55,15 +72,9 @@ class Kept:
 
     def write(self, image_id: int, name: str, data: bytes) -> None:
         """Keep a thumbnail, whole or not at all."""
-        file = self._file(image_id, name)
-        part = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}.part")
-        with contextlib.suppress(OSError):
-            for folder in (self._folder.parent, self._folder):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            part.touch(mode=0o600)
-            part.write_bytes(data)
-            part.replace(file)
-            self._bound(len(data))
+        if _write(self._file(image_id, name), data):
+            with contextlib.suppress(OSError):
+                self._bound(len(data))
 
     def images(self) -> set[int]:
         """Return which images have thumbnails here."""
@@ -104,6 +115,20 @@ class Kept:
                     break
                 (self._folder / name).unlink(missing_ok=True)
                 self._size -= size
+
+
+def _write(file: Path, data: bytes) -> bool:
+    """Write a file that only this user reads, whole or not at all, and tell whether it is there."""
+    part = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        for folder in (file.parent.parent, file.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part.touch(mode=0o600)
+        part.write_bytes(data)
+        part.replace(file)
+    except OSError:
+        return False
+    return True
 
 
 def _image(name: str) -> int:

@@ -45,7 +45,7 @@ class Workplace:
         annotator: Who answers on these pages; without one they only read.
         purposes: By browser, why it reads closed labels; without one it sees what a default session sees.
         running: By browser and its own name for a query, whose it is.
-        found: By lake, what stood out in it, and at which versions.
+        found: By lake, in which state of it, and what stood out there.
         finding: By lake, the counting of it that runs.
         refreshing: By lake, the refresh that a page has started.
     """
@@ -55,7 +55,7 @@ class Workplace:
     annotator: str | None = None
     purposes: dict[str, str] = field(default_factory=dict)
     running: dict[tuple[str, str], Session] = field(default_factory=dict)
-    found: dict[str, tuple[Mapping[str, int], dict[str, Any]]] = field(default_factory=dict)
+    found: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     finding: dict[str, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
     refreshing: dict[str, Any] = field(default_factory=dict)
     _turns: weakref.WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=weakref.WeakValueDictionary)

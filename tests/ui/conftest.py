@@ -21,6 +21,14 @@ HOST = "127.0.0.1:8010"
 TOKEN = "a-token-of-tests"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what servers keep in a folder of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def client(record_property: Callable[[str, object], None]) -> Iterator[Callable[..., TestClient]]:
     """``client(lake, …)``: a program that has the token; ``token=None`` for a browser that comes without one."""

@@ -1,4 +1,4 @@
-"""Findings are counted once for all who ask, and goes on when the one who asked first has left."""
+"""Findings are counted once for all who ask, also of the next server; it goes on when the one who asked first has left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-from counterbalance.ui import findings, workplace
+from counterbalance.ui import findings, kept, workplace
 
 PATH = "/api/lakes/demo/findings"
 LET_IN = {"Authorization": "Bearer secret"}
@@ -43,3 +43,23 @@ def test_all_wait_for_the_same(served, disk_lake, build, monkeypatch):
     assert len(counted) == 1
     assert answer(60) == {"images": 2}
     assert len(counted) == 1
+
+
+def test_the_next_server_knows_them_until_the_lake_changes(client, disk_lake, build, monkeypatch):
+    disk_lake.ingest({"images": build.images(image_id=[1, 2], key=["a", "b"])})
+    counted = []
+
+    def found(_, session):
+        counted.append(session)
+        return {"images": session.sql("SELECT count(*) FROM images").fetchall()[0][0]}
+
+    monkeypatch.setattr(findings, "_found", found)
+    assert [client(disk_lake).get(PATH).json() for _ in range(2)] == [{"images": 2}] * 2
+    assert len(counted) == 1
+    folder = kept.folder_of(disk_lake.location.root)
+    assert [(folder / name).stat().st_mode & 0o777 for name in (".", "findings.json")] == [0o700, 0o600]
+    disk_lake.ingest({"images": build.images(image_id=[3], key=["c"])})
+    assert client(disk_lake).get(PATH).json() == {"images": 3}
+    (folder / "findings.json").write_text("{")
+    assert client(disk_lake).get(PATH).json() == {"images": 3}
+    assert len(counted) == 3

@@ -17,20 +17,12 @@ import counterbalance as cb
 from counterbalance.ui.app import create
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from counterbalance.engine.lake import Lake
 
 HOST = "127.0.0.1:8010"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _thumbnails_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep thumbnails in a folder of these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture
