@@ -31,3 +31,12 @@ def test_a_page(browser, served, lake, page):
     assert browser.js(SEEN) == []
     assert browser.js(WIDEST) <= PAPER
     assert browser.js("getComputedStyle(document.querySelector('h1')).color") == "rgb(27, 33, 48)"
+
+
+def test_a_query_stands_above_its_rows(browser, served, lake):
+    browser("Emulation.setEmulatedMedia", media="print")
+    browser("Page.navigate", url=f"{served(lake)}/lakes/demo/sql?q=SELECT+count(*)+AS+n+FROM+images&token=secret")
+    browser.until("document.readyState === 'complete' && document.querySelector('.CodeMirror') !== null")
+    browser.js("document.getElementById('run').click()")
+    browser.until("document.querySelector('#result td') !== null")
+    assert "SELECT count(*) AS n FROM images" in browser.js("document.querySelector('main').innerText")

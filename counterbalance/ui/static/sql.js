@@ -95,7 +95,7 @@ async function run() {
   try {
     const found = await ask(api("/query"), { sql, rows: Number(area.dataset.most), id: running });
     rows = found;
-    asked = sql;
+    part("asked").textContent = asked = sql;
     const count = `${found.rows.length.toLocaleString("en")} ${found.rows.length === 1 ? "row" : "rows"}`;
     part("state").textContent = [`${count} in ${found.seconds.toFixed(2)} s`, ...found.notes].join(" · ");
     part("result").replaceChildren(table(found));

@@ -52,3 +52,13 @@ def test_scroll_and_keys(browser, address):
     told = [json.loads(f) for f in browser.failed if f.startswith("{")]
     texts = [t.get("entry", t.get("exceptionDetails", {})).get("text", "") for t in told]
     assert [t for t in texts if "404" not in t and "favicon" not in t] == []
+
+
+@pytest.mark.parametrize(("width", "columns"), [(390, 2), (700, 3), (1280, 4), (1920, 6), (3840, 12)])
+def test_rows_of_all_pages_are_full(browser, address, width, columns):
+    browser("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    browser("Page.navigate", url=f"{address}/lakes/demo/browse?token=secret")
+    browser.until("document.readyState === 'complete' && document.querySelectorAll('#grid li').length >= 60")
+    lefts = "[...document.querySelector('#grid ul').children].map((t) => t.getBoundingClientRect().left)"
+    assert browser.js(f"new Set({lefts}).size") == columns
+    assert 60 % columns == 0
