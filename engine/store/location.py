@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from counterbalance.engine.errors import RequestError, StorageError, did_you_mean
 from counterbalance.engine.store import credentials
@@ -76,7 +77,7 @@ class Location:
         if scheme in {"file", "local"}:
             return _absolute(Path(rest))
         if scheme == "memory":
-            return f"shared-memory://{rest.strip('/')}"
+            return f"shared-memory://{quote(rest.strip('/'))}"  # Lance takes what is no URI for a path
         return self.uri.rstrip("/")
 
     @property

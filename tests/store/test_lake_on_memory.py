@@ -37,3 +37,11 @@ def test_lakes_of_both_kinds_attach(lake, disk_lake, build):
     with lake.session(attach={"disk": disk_lake}) as session:
         query = "SELECT images.key, d.key FROM images JOIN disk.images AS d USING (image_id)"
         assert session.sql(query).fetchall() == [("one", "disk")]
+
+
+def test_a_name_with_blanks_makes_no_folder(build, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lake = cb.connect("memory://a name with blanks")
+    lake.ingest({"images": build.images(image_id=[1])})
+    assert lake.sql("SELECT count(*) FROM images").fetchall() == [(1,)]
+    assert not [*tmp_path.iterdir()]
