@@ -57,7 +57,6 @@ TABLES = {
 }
 UNKEPT = {
     "labels": "comment",
-    "counterfactuals": "hue",
 }
 KEPT = {"detections": ["mood", "hue"], "openimages": ["Confidence", "XClick1X"]}
 
@@ -168,6 +167,20 @@ def test_columns_of_tables_of_boxes(lake, build, tmp_path, format_):
     ).fetchall()
     values = {"mood": "calm", "hue": "red", "Confidence": "1", "XClick1X": "0.5"}
     assert {(n, values[n]) for n in KEPT[format_]} <= {*kept}
+
+
+def test_columns_of_pairs_of_captions(lake, tmp_path):
+    (tmp_path / "a.csv").write_text(TABLES["counterfactuals"])
+    told = left_out(lake.ingest(tmp_path / "a.csv", "counterfactuals"))
+    assert told == ["left out: hue; --keep hue stores it as labels"]
+    assert left_out(lake.ingest(tmp_path / "a.csv", "counterfactuals", keep=["hue"])) == []
+    kept = lake.sql(
+        "SELECT i.key, l.attribute, l.value FROM labels AS l JOIN images AS i USING (image_id) ORDER BY ALL"
+    )
+    assert [(key.partition("/")[2], *label) for key, *label in kept.fetchall()] == [
+        ("counterfactual", "hue", "red"),
+        ("original", "hue", "red"),
+    ]
 
 
 @pytest.mark.parametrize("format_", UNKEPT)
