@@ -272,16 +272,20 @@ class _Hidden:
     """Rows of tables and lines in which all are few."""
     told: NDArray[np.bool_]
     """Rows that are hidden whatever they count."""
+    of_hidden: NDArray[np.bool_]
+    """Those of them that are of labels of which nothing is told."""
     thin_labels: dict[tuple[str, ...], NDArray[np.bool_]] = dataclasses.field(default_factory=dict)
     """Those that are so because of their label, by the columns that tell tables of all labels apart."""
 
     @classmethod
-    def of(cls, told: NDArray[np.bool_], columns: Mapping[Cells, Sequence[str]]) -> _Hidden:
-        """Return what the SQL itself hides."""
+    def of(
+        cls, told: NDArray[np.bool_], of_hidden: NDArray[np.bool_], columns: Mapping[Cells, Sequence[str]]
+    ) -> _Hidden:
+        """Return what is hidden whatever it counts."""
         blank = dict.fromkeys((c for own in columns.values() for c in own), told)
         omitted = told & any(cell.omit for cell in columns)
         why = np.where(told, np.int8(COMPLEMENTARY), np.int8(SHOWN))
-        return cls(blank, why, omitted, columns, np.zeros(len(told), bool), told)
+        return cls(blank, why, omitted, columns, np.zeros(len(told), bool), told, of_hidden)
 
     def add(self, rows: pa.Table, min_count: int, *, closed: bool) -> None:
         """Hide what counts under ``min_count`` need, beside what is hidden already."""
@@ -290,7 +294,8 @@ class _Hidden:
             before := sum(int(w.sum()) for w in self.blank.values())
         ):  # what one hides, another may give away
             for cell, columns in self.columns.items():
-                found = hidden_rows(rows, cell, min_count, self.blank[cell.count], alike=closed)
+                already = self.blank[cell.count]
+                found = hidden_rows(rows, cell, min_count, already, alike=closed, of_hidden=self.of_hidden)
                 if closed:
                     hidden = self.blank[cell.count] | (found != SHOWN)
                     others = others_beside(rows, cell, hidden)
@@ -304,7 +309,7 @@ class _Hidden:
                 self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
                 self.omitted |= (found != SHOWN) if cell.omit else False
 
-    def add_thin(self, rows: pa.Table, cells: Iterable[Cells], of_hidden: NDArray[np.bool_], *, alone: bool) -> None:
+    def add_thin(self, rows: pa.Table, cells: Iterable[Cells], *, alone: bool) -> None:
         """Hide tables, and lines of them, in which all siblings together are few, with what is 0 there.
 
         Which of the siblings have rows, or none, would tell whose they are.
@@ -312,7 +317,6 @@ class _Hidden:
         Args:
             rows: The result of an audit.
             cells: Those that its file declares.
-            of_hidden: Rows of labels that are hidden whatever they count.
             alone: None of its cells have siblings.
         """
         if alone:
@@ -320,7 +324,7 @@ class _Hidden:
             self.blank |= {column: where | self.thin for column, where in self.blank.items()}
         for cell in cells:
             if cell.by:
-                thin, of_label = thin_rows(rows, cell, MIN_COUNT, of_hidden)
+                thin, of_label = thin_rows(rows, cell, MIN_COUNT, self.of_hidden)
                 self.thin = self.thin | thin
                 for column in self.columns[cell]:
                     self.blank[column] = self.blank[column] | thin
@@ -367,7 +371,7 @@ def _hidden(
     """
     told = _told(rows) | unseen.rows(rows, cells, None) if cells else np.zeros(len(rows), bool)
     columns, keys = {cell: _tell(cell, rows, cells) for cell in cells}, _keys(cells)
-    all_of = _Hidden.of(told, columns)
+    all_of = _Hidden.of(told, np.zeros(len(rows), bool), columns)
     if not closed:  # rows that one side lacks are no part of the other, either
         rows = _without(rows, {cell.count: told for cell in cells if cell.side is not None})
     for side in dict.fromkeys(cell.side for cell in cells) if closed else (None,):
@@ -376,12 +380,11 @@ def _hidden(
         its = rows.filter(pa.array(there))
         its_unseen = unseen.rows(its, cells, side)
         along = {made: names for cell, names in own.items() if closed and (made := along_concepts(cell)) is not None}
-        found = _Hidden.of(told if side is None else its_unseen, along | own)
+        found = _Hidden.of(told if side is None else its_unseen, unseen.named(its, cells, side), along | own)
         for column in {c for cell in own for c in (cell.of, cell.out_of) if c is not None} - keys:
             found.blank[column] = found.blank.get(column, False) | its_unseen
         if thin:
-            of_hidden = unseen.named(its, cells, side)
-            found.add_thin(its, own, of_hidden, alone=not any(cell.by for cell in cells))
+            found.add_thin(its, own, alone=not any(cell.by for cell in cells))
         shown = its
         for floor in floors:  # a larger floor goes by what a smaller one shows: going by more, two calls would tell it
             found.add(shown, floor, closed=closed)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.disclosure.cells import Cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -53,7 +53,13 @@ _SHARED: Final = CONCEPTS | {"family"}
 
 
 def hidden_rows(
-    rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_] | None = None, *, alike: bool = False
+    rows: pa.Table,
+    cells: Cells,
+    k: int,
+    already: NDArray[np.bool_] | None = None,
+    *,
+    alike: bool = False,
+    of_hidden: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int8]:
     """Return for every row whether its count is hidden, and why: ``SHOWN``, ``SMALL`` or ``COMPLEMENTARY``.
 
@@ -64,6 +70,8 @@ def hidden_rows(
         already: Rows whose count other cells hide: it must not follow from these, either.
         alike: Choose what is hidden with a small count so that other audits of the same labels choose alike: concepts by name, sums
             before parts, and of two-way tables the same whichever side is the first.
+        of_hidden: Rows of labels that are hidden whatever they count: which of these is small must not show in what else is hidden,
+            only how many they are together.
 
     Example:
         >>> from counterbalance.engine.disclosure.cells import Cells
@@ -74,17 +82,20 @@ def hidden_rows(
     k = int(min(k, cells.below))
     if k < 1 or not len(rows):
         return np.zeros(len(rows), np.int8)
+    already = np.zeros(len(rows), bool) if already is None else already
+    of_hidden = np.zeros(len(rows), bool) if of_hidden is None else of_hidden
     if cells.lines:
-        return _with_lines(rows, cells, k, np.zeros(len(rows), bool) if already is None else already, alike=alike)
+        return _with_lines(rows, cells, k, already, of_hidden, alike=alike)
     if cells.overlap and cells.of is not None:  # what all have tells of no sum
         everywhere = rows[cells.count].is_valid().to_numpy() & (_numbers(rows[cells.count]) == _numbers(rows[cells.of]))
         if everywhere.any():
             found = np.zeros(len(rows), np.int8)
-            chosen = None if already is None else already[~everywhere]
-            found[~everywhere] = hidden_rows(rows.filter(pa.array(~everywhere)), cells, k, chosen, alike=alike)
+            some = rows.filter(pa.array(~everywhere))
+            chosen, hidden = already[~everywhere], of_hidden[~everywhere]
+            found[~everywhere] = hidden_rows(some, cells, k, chosen, alike=alike, of_hidden=hidden)
             return found
     if alike and len(cells.by) > 1 and not cells.joint:
-        return _whichever_side(rows, cells, k, np.zeros(len(rows), bool) if already is None else already)
+        return _whichever_side(rows, cells, k, already, of_hidden)
     counts = _numbers(rows[cells.count])
     missing = np.full(len(rows), np.nan) if cells.out_of is None else _numbers(rows[cells.out_of]) - counts
     missing[missing < 0] = np.nan  # a sum that is not a part of it
@@ -102,29 +113,33 @@ def hidden_rows(
         cell = _joined(cell, _codes(rows, [column]))
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)
     closed = np.ones(len(first), bool)  # unless some row of the cell shows it
-    closed[place if already is None else place[~already]] = False
+    closed[place[~already]] = False
     closed &= ~np.isnan(counts[first])  # a row without a number is not a part of its total
     if (len(cells.by) == 1 or cells.joint) and not cells.totals:
         names = _names(rows, cells.by).take(pa.array(first))
-        numbers = (counts[first], wholes[first], missing[first])
+        numbers = (counts[first], wholes[first], missing[first], of_hidden[first])
         names_of = _is_unclear(names), _rank(names)
         of_concepts = CONCEPTS.issuperset(cells.by) and (LABEL in cells.within or LABELS.isdisjoint(cells.by))
         found = _of_siblings(
             table[first], numbers, closed, *names_of, k, overlap=cells.overlap, by_name=alike and of_concepts
         )
     else:
-        numbers = (counts[first], wholes[first], missing[first])
+        numbers = (counts[first], wholes[first], missing[first], of_hidden[first])
         found = _of_linked(rows, cells, numbers, closed, (table, place, first), k, sums_first=alike)
     return found[place]
 
 
-def _whichever_side(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]) -> NDArray[np.int8]:
+def _whichever_side(
+    rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], of_hidden: NDArray[np.bool_]
+) -> NDArray[np.int8]:
     """Return what to hide of a two-way table, the same where rows and columns change places."""
     by = sorted(cells.by, key=lambda column: sorted(map(str, rows[column].unique().to_pylist())))
     keys = [(column, "ascending") for column in (*cells.within, *cells.totals, *by)]
     order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
     found = np.zeros(len(rows), np.int8)
-    found[order] = hidden_rows(rows.take(order), replace(cells, by=tuple(by)), k, already[order])
+    found[order] = hidden_rows(
+        rows.take(order), replace(cells, by=tuple(by)), k, already[order], of_hidden=of_hidden[order]
+    )
     return found
 
 
@@ -159,13 +174,16 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist())
 
 
-def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], *, alike: bool) -> NDArray[np.int8]:
+def _with_lines(
+    rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], of_hidden: NDArray[np.bool_], *, alike: bool
+) -> NDArray[np.int8]:
     """Return what to hide of cells, and of rows about lines of them."""
     named = np.array([rows[column].is_valid().to_numpy(zero_copy_only=False) for column in cells.by])
     is_cell = named.all(axis=0)
     found = np.zeros(len(rows), np.int8)
     own = rows.filter(pa.array(is_cell))
-    found[is_cell] = hidden_rows(own, replace(cells, lines=False), k, already[is_cell], alike=alike)
+    alone = replace(cells, lines=False)
+    found[is_cell] = hidden_rows(own, alone, k, already[is_cell], alike=alike, of_hidden=of_hidden[is_cell])
     hidden = found != SHOWN
     for pattern in np.unique(named[:, ~is_cell & named.any(axis=0)], axis=1).T:
         columns = [column for column, is_named in zip(cells.by, pattern, strict=True) if is_named]
@@ -176,7 +194,7 @@ def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
 
 def _of_siblings(
     groups: NDArray[np.int64],
-    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]],
     closed: NDArray[np.bool_],
     unclear: NDArray[np.bool_],
     rank: NDArray[np.int64],
@@ -195,7 +213,7 @@ def _of_siblings(
     By name, small cells have the same company whatever else is hidden: a cell that is hidden for a label which another audit does
     not count is shown there, and would be no shelter.
     """
-    counts, wholes, missing = numbers
+    counts, wholes, missing, of_hidden = numbers
     size = int(groups.max()) + 1
     known, lacking = np.nan_to_num(counts), np.maximum(np.nan_to_num(missing), 0)
     has_ends = ~np.isnan(missing)
@@ -205,7 +223,7 @@ def _of_siblings(
     double = _is_small(-rest, k) & (whole > 0)  # so few more than there are: they are in two cells
     free = rest <= -k if overlap else np.zeros(size, bool)
     rest = np.maximum(rest, 0)
-    small = _is_small(counts, k) | _is_small(missing, k)
+    small = (_is_small(counts, k) | _is_small(missing, k)) & ~of_hidden
     first = small | closed
     touched = np.zeros(size, bool)
     touched[groups[first]] = True
@@ -321,14 +339,34 @@ class _Linked:
                 return True
         parts = [c for c in one.parts if hidden[c]]
         small_rest = 0 < one.rest < k
-        if one.total is not None and not parts and not hidden[one.total]:  # so few are of two parts
-            return 0 < float(self.values[one.parts].sum() - self.values[one.total]) < k
+        if one.total is not None and not hidden[one.total] and self._leaves_few(one.total, hidden, k):
+            return True
         above = one.total is not None and bool(hidden[one.total])
         if not parts and not above and not small_rest:
             return False
-        if above:
-            return not parts and one.rest == 0
+        if above:  # it follows from its parts, unless many images have several of them
+            return not parts and one.rest == 0 and float(self.values[one.parts].sum() - self.values[one.total]) < k
         return len(parts) + (one.rest > 0) < 2 or float(self.values[parts].sum()) + one.rest < k
+
+    def _leaves_few(self, total: int, hidden: NDArray[np.bool_], k: int) -> bool:
+        """Tell whether a total that is shown tells of few: by how much its parts exceed it, or it exceeds them or what is below them."""
+        parts = self.parts[total]
+        shown = [c for c in parts if not hidden[c]]
+        left = float(self.values[total] - self.values[shown].sum())
+        if (
+            len(shown) < len(parts) and left < k
+        ):  # so few have none that is shown; or images have several, and nobody knows
+            return True
+        if len(shown) == len(parts) and 0 < -left < k:
+            return True
+        inside = [c for c in self._inside(total) if not hidden[c]]
+        return bool(_is_small(self.values[total] - self.values[inside], k).any())
+
+    def _inside(self, total: int) -> Iterator[int]:
+        """Yield the cells that a total is made of, at all levels."""
+        for cell in self.parts.get(total, ()):
+            yield cell
+            yield from self._inside(cell)
 
     def _next(self, one: _Sum, hidden: NDArray[np.bool_]) -> int | None:
         parts = self._below(one.parts, hidden) if one.is_deep else one.parts
@@ -441,7 +479,7 @@ def _widen(
 def _of_linked(
     rows: pa.Table,
     cells: Cells,
-    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]],
     closed: NDArray[np.bool_],
     places: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     k: int,
@@ -450,7 +488,7 @@ def _of_linked(
 ) -> NDArray[np.int8]:
     """Return what to hide in two-way tables and hierarchies; ``places``: table and cell of every row, first row of every cell."""
     table, place, first = places
-    counts, wholes, missing = numbers
+    counts, wholes, missing, of_hidden = numbers
     known = np.nan_to_num(counts)
     by = list(zip(*(rows[c].take(pa.array(first)).to_pylist() for c in cells.by), strict=True))
     by = by or [()] * len(first)
@@ -459,9 +497,10 @@ def _of_linked(
         within = list(zip(*(rows[c].to_pylist() for c in cells.within), strict=True)) or [()] * len(rows)
         levels = list(zip(*(rows[c].to_pylist() for c in cells.totals), strict=True))
         families = dict(_families(within, levels, [by[i] for i in place.tolist()], place.tolist()))
+    above = {part: one for one, parts in families.items() for part in parts}
     preferred = [
         (
-            sums_first and i not in families,
+            sums_first and _depth(i, above),
             np.isnan(counts[i]),
             not any(v in UNCLEAR for v in by[i]),
             known[i] == 0,
@@ -472,7 +511,7 @@ def _of_linked(
         for i in range(len(first))
     ]
     most = np.where(np.isnan(missing), np.inf, known + missing)
-    linked = _Linked(known, most, _is_small(counts, k) | _is_small(missing, k), closed, preferred)
+    linked = _Linked(known, most, (_is_small(counts, k) | _is_small(missing, k)) & ~of_hidden, closed, preferred)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(first.tolist()):
         for axis in range(0 if np.isnan(counts[i]) else len(cells.by)):
@@ -489,6 +528,11 @@ def _of_linked(
     rests = [float(most[one] - known[one]) for one in outermost]
     linked.sums += [_Sum([one], rest=r, is_margin=False, is_deep=True) for one, r in zip(outermost, rests, strict=True)]
     return linked.hide(k)
+
+
+def _depth(cell: int, above: Mapping[int, int]) -> int:
+    """Return how many totals a cell is a part of."""
+    return 1 + _depth(above[cell], above) if cell in above else 0
 
 
 def _families(
@@ -601,8 +645,8 @@ def _around_few(
     """Return which rows are of lines whose sums are hidden where they are the cells of their table."""
     _, first, place = np.unique(line, return_index=True, return_inverse=True)
     names, none = _names(rows, named).take(pa.array(first)), np.full(len(first), np.nan)
-    numbers = (sums[line[first]], none, none)
     nothing = np.zeros(len(first), bool)
+    numbers = (sums[line[first]], none, none, nothing)
     found = _of_siblings(table[first], numbers, nothing, _is_unclear(names), _rank(names), k, overlap=False)
     hidden: NDArray[np.bool_] = (found != SHOWN)[place]
     return hidden

@@ -163,4 +163,43 @@ def test_many_images_without_a_word_hide_nothing_more(build):
         }
         rows = lake_of(build, f"rare-{size}", counts).sql(f"FROM crime_words({G})").to_arrow().to_pylist()
         shown.append([(r["term"], r["label"], r["count"]) for r in rows if r["count"] is not None])
-    assert shown[0] == shown[1] == [("felon", "a", 40), ("felon", "b", 40)]
+    persons = [(None, "a", 60), (None, "b", 60)]
+    terms = [("felon", "a", 40), ("felon", "b", 40), ("arsonist", "a", 60), ("arsonist", "b", 60)]
+    assert sorted(shown[0], key=str) == sorted(shown[1], key=str) == sorted(persons + terms, key=str)
+
+
+FEW_LEFT = {
+    "two hidden classes that share images": {"arsonist": 50, "burglar": 1, "vandalism": 1, "burglar and vandalism": 5},
+    "a class beside which few have any word": {"arsonist": 50, "burglar and arsonist": 30, "burglar": 4},
+}
+
+
+@pytest.mark.parametrize("case", FEW_LEFT)
+def test_few_images_beside_a_class(build, case):
+    """All words less a class are the images with another one, however many words an image has."""
+    few = FEW_LEFT[case]
+    rows = lake_of(build, case, {"a": few, "b": {word: n + 30 for word, n in few.items()}}).sql(f"FROM crime_words({G})")
+    found = {(r["level"], r["class"], r["label"]): r["count"] for r in rows.to_arrow().to_pylist()}
+    assert None in {found["pooled", None, "a"], found["class", "persons", "a"]}
+    assert any(count is not None for count in found.values())
+
+
+def test_a_small_term_hides_no_term_of_another_class(build):
+    """Its class, and the row of all words, are all that must go with it."""
+    words = [word for of in WORDS.values() for word in of]
+    counts = {label: {word: 30 + 7 * i for i, word in enumerate(words)} for label in "ab"}
+    counts["a"] |= {"burglar": 4, "walk": 200}
+    rows = lake_of(build, "other-class", counts).sql(f"FROM crime_words({G})").to_arrow().to_pylist()
+    hidden = {(r["class"], r["term"]) for r in rows if r["suppressed"]}
+    assert hidden == {(None, None), ("general", None), ("general", "burglar")}
+
+
+def test_a_term_beside_which_few_have_any_word(build):
+    """A class less one of its terms, and all words less it, are the images with another word and without that one."""
+    few = {"burglar": 35, "felon": 5, "burglar and a felon": 25}
+    counts = {"a": few, "b": {word: n + 30 for word, n in few.items()}}
+    rows = lake_of(build, "term", counts).sql(f"FROM crime_words({G})").to_arrow().to_pylist()
+    found = {(r["level"], r["class"], r["term"]): r["count"] for r in rows if r["label"] == "a"}
+    for total in (("pooled", None, None), ("class", "general", None)):
+        assert None in {found[total], found["term", "general", "burglar"]}
+    assert found["term", "general", "burglar"] == 60
