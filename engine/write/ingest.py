@@ -8,6 +8,7 @@ same call goes on where it stopped. Readers see none of it before the end (``cat
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _SHOWN: Final = 3
+_OURS: Final = re.compile(r"\..*|_digests|meta|sensitive|.*\.lance")
+"""What lies in the folder of a lake, or of one that was begun."""
 """Rows of each table that a dry run shows."""
 IN_MEMORY: Final = "arrow"
 """Format, and name, of a source that is not a file: what had it before may be other rows."""
@@ -149,8 +152,10 @@ def ingest(
     Raises:
         SourceError: A file is not what it says; the lake is as it was before.
         BusyError: Somebody else is writing.
+        RequestError: There is no lake yet, and the folder holds other things (``E3085``).
         StorageError: The lake cannot be written.
     """
+    _refuse_a_folder_of_other_things(location)
     with writer_lock(location, f"ingest of {source.uri}", wait=wait):
         if not dry_run:
             recover(location)
@@ -163,6 +168,20 @@ def ingest(
         enclosing.seal(location)
         report.notes += [] if dry_run else pictures.remember(source.pictures)
         return report
+
+
+def _refuse_a_folder_of_other_things(location: Location) -> None:
+    """Refuse to make a lake among files of somebody's: LAKE and SOURCE changed places, or one of them was forgotten."""
+    if not location.is_local or not location.path.is_dir() or runs.exist(location):
+        return
+    others = sorted(e.name for e in location.path.iterdir() if not _OURS.fullmatch(e.name))
+    if others:
+        shown = ", ".join(repr(name[:40]) for name in others[:3]) + ", …" * (len(others) > 3)
+        raise RequestError(
+            f"{location.uri} is no lake, and holds other things: {shown}",
+            code="E3085",
+            hint="name a folder that is not there yet, or an empty one; the lake is named first, then what is read",
+        )
 
 
 class _Ingest:
