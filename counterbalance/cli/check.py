@@ -51,8 +51,9 @@ def command(lake: str, file: Path, format_: str, path: Path | None, limits: Sess
     A check asks something of the lake and says which rows of the answer must not be there:
     [[check]] with audit = "crime_words", parameters = {groups = "caption_gender"} and fail_if = "q < 0.05"; or with sql =
     "SELECT …". All run, on one state of the lake. The exit code is 4 where one fails (level = "warning" does not), 1 where
-    one could not run, else 0. An answer without rows checks nothing, is said to be empty and fails like a row that must not
-    be there; where no rows are as they should be, count them: sql = "SELECT count(*) AS n FROM …" with fail_if = "n > 0".
+    one could not run, else 0. An answer without rows, or where fail_if is NULL in all, checks nothing, is said to be empty and
+    fails like a row that must not be there; where no rows are as they should be, count them: sql = "SELECT count(*) AS n
+    FROM …" with fail_if = "n > 0".
     """
     from counterbalance.cli import check_file, check_report
     from counterbalance.shell.supervise import supervise
@@ -98,7 +99,7 @@ def _run(session: Session, check: Check) -> Outcome:
         message = error.message + (f"; hint: {error.hint}" if error.hint else "")
         return Outcome(check, "error", message=f"{error.code}: {message}", seconds=time.monotonic() - started)
     bad = "failed" if check.level == "error" else "warning"
-    state = bad if len(failing) else "passed" if len(rows) else "empty"
+    state = bad if len(failing) else "empty" if gate.nothing_checked(len(rows), untold) else "passed"
     shown = failing.slice(0, _SHOWN).to_pylist()
     return Outcome(check, state, len(rows), len(failing), untold, shown, seconds=time.monotonic() - started)
 
@@ -116,7 +117,7 @@ def _print_table(outcomes: Sequence[Outcome], path: Path | None) -> None:
     present.rows(rows, pa.schema(list(zip(names, kinds, strict=True))), OutputOptions(path=path, rows=len(rows)))
     for one in outcomes:
         if one.state == "empty":
-            errors.note(f"{one.check.name}: {one.describe()}; {gate.COUNT_INSTEAD}")
+            errors.note(f"{one.check.name}: {one.describe()}; {gate.instead(one.rows)}")
         if one.shown:
             errors.note(f"{one.check.name}: {one.describe()}")
             table.write(pa.Table.from_pylist(list(one.shown)).to_reader(), Sink(sys.stderr.buffer, OutputOptions()))

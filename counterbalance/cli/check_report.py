@@ -28,7 +28,7 @@ class Outcome:
 
     Args:
         check: The check.
-        state: One of ``STATES``; ``"empty"`` where the answer has no rows, so that nothing was checked: it fails as rows do.
+        state: One of ``STATES``; ``"empty"`` where the answer has no rows, or the condition is NULL in all, so that nothing was checked: it fails as rows do.
         rows: Rows of the answer.
         failing: How many of them must not be there.
         untold: How many of them the condition tells nothing of, which do not fail: a hidden cell is NULL.
@@ -56,7 +56,7 @@ class Outcome:
         if self.state == "error":
             return self.message
         if self.state == "empty":
-            return gate.NOTHING_CHECKED
+            return gate.nothing_checked(self.rows, self.untold)
         told = f"{self.failing:,} of {self.rows:,} rows fail ({self.check.fail_if})"
         return told + f"; the condition is NULL in {self.untold:,}" * bool(self.untold)
 

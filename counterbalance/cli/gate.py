@@ -12,16 +12,15 @@ if TYPE_CHECKING:
 
 FAILED: Final = 4
 """Exit code where a row meets the condition, as ``verify`` has it where it finds something."""
-NOTHING_CHECKED: Final = "no rows: nothing was checked"
-"""Of an answer without rows, which does not pass: an attribute that no label has would pass for good."""
-COUNT_INSTEAD: Final = "where no rows are as they should be, count them: SELECT count(*) AS n FROM …, to fail if n > 0"
+_INSTEAD: Final = "where no rows are as they should be, count them: SELECT count(*) AS n FROM …, to fail if n > 0"
+_OF_NULL: Final = "where NULL is as it should be, say so: coalesce(CONDITION, false)"
 _SHOWN: Final = 20
 
 
 fail_if_option: Final = click.option(
     "--fail-if",
     metavar="CONDITION",
-    help="Exit with code 4 if CONDITION (SQL, such as 'high > 0.2') holds for any row, or if there are no rows.",
+    help="Exit with code 4 if CONDITION (SQL, such as 'high > 0.2') holds for any row, or if there are no rows of which it tells anything.",
 )
 """Declare ``--fail-if``, as the argument ``fail_if``."""
 
@@ -63,13 +62,30 @@ def judge(rows: pa.Table, condition: str) -> tuple[pa.Table, int]:
     return rows.filter(meets), meets.null_count
 
 
+def nothing_checked(all_rows: int, untold: int) -> str:
+    """Return why nothing was checked, which does not pass: an attribute that no label has would pass for good; ``""`` where something was.
+
+    Example:
+        >>> nothing_checked(3, 3), nothing_checked(3, 2)
+        ('the condition is NULL in every row: nothing was checked', '')
+    """
+    if not all_rows:
+        return "no rows: nothing was checked"
+    return "the condition is NULL in every row: nothing was checked" if untold == all_rows else ""
+
+
+def instead(all_rows: int) -> str:
+    """Return what to do where nothing was checked and that is right."""
+    return _OF_NULL if all_rows else _INSTEAD
+
+
 def tell(failing: pa.Table, untold: int, condition: str, all_rows: int) -> int:
     """Write the rows that meet a condition to stderr, or that there are none; returns the exit code."""
     from counterbalance.shell import errors, table
     from counterbalance.shell.output import OutputOptions, Sink
 
-    if not all_rows:
-        errors.note(f"--fail-if: {NOTHING_CHECKED}, which fails; {COUNT_INSTEAD}")
+    if nothing := nothing_checked(all_rows, untold):
+        errors.note(f"--fail-if: {nothing}, which fails; {instead(all_rows)}")
         return FAILED
     if untold:
         errors.note(f"--fail-if: the condition is NULL in {untold:,} of {all_rows:,} rows, which do not fail")

@@ -77,6 +77,13 @@ def test_a_warning_does_not_fail_and_an_empty_answer_does(checked):
     assert checked(passing + 'level = "warning"\n')[0] == 0
 
 
+def test_a_condition_that_tells_nothing_of_any_row_fails(checked):
+    check = '[[check]]\nname = "hidden"\nsql = "SELECT NULL::DOUBLE AS q FROM images"\nfail_if = "q < 0.05"\n'
+    code, out, err = checked(check)
+    assert (code, "the condition is NULL in every row: nothing was checked" in out) == (4, True)
+    assert "coalesce(CONDITION, false)" in err
+
+
 def test_what_cannot_run_is_told_and_the_rest_runs(checked):
     code, out, _ = checked(BROKEN + CHECKS, "--format", "json")
     found = [json.loads(line) for line in out.splitlines()]

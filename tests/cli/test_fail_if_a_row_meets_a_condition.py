@@ -60,6 +60,13 @@ def test_no_rows_pass_nothing(asked, lake_path, capsys):
     assert asked(f"SELECT count(*) AS n FROM ({ROWS}) WHERE label = 'd'", "--fail-if", "n > 0")[0] == 0
 
 
+def test_a_condition_that_is_null_everywhere_passes_nothing(asked):
+    code, rows, err = asked(f"{ROWS} WHERE high IS NULL", "--fail-if", "high > 0.5")
+    assert (code, len(rows)) == (4, 1)
+    assert "note: --fail-if: the condition is NULL in every row: nothing was checked, which fails" in err
+    assert asked(f"{ROWS} WHERE high IS NULL", "--fail-if", "coalesce(high > 0.5, false)")[0] == 0
+
+
 def test_many_do(asked):
     code, rows, err = asked("SELECT range AS n FROM range(100)", "--fail-if", "n >= 50 -- half")
     assert (code, len(rows)) == (4, 100)
