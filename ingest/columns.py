@@ -99,8 +99,8 @@ def left_out(names: Sequence[str], lists: Sequence[str] = ()) -> list[str]:
         ['left out: question; --keep question stores it as labels', 'left out: tokens, of lists or objects']
     """
     one = "it" if len(names) == 1 else "one"
-    plain = [f"left out: {_some(names)}; --keep {_some(names[:1])} stores {one} as labels"] if names else []
-    return plain + [f"left out: {_some(lists)}, of lists or objects"] * bool(lists)
+    plain = [f"left out: {some(names)}; --keep {some(names[:1])} stores {one} as labels"] if names else []
+    return plain + [f"left out: {some(lists)}, of lists or objects"] * bool(lists)
 
 
 def cannot_keep(format_: str, names: Sequence[str]) -> list[str]:
@@ -111,10 +111,16 @@ def cannot_keep(format_: str, names: Sequence[str]) -> list[str]:
         ['left out: comment, rank; the format labels cannot keep them']
     """
     them = "it" if len(names) == 1 else "them"
-    return [f"left out: {_some(names)}; the format {format_} cannot keep {them}"] if names else []
+    return [f"left out: {some(names)}; the format {format_} cannot keep {them}"] if names else []
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """Return the first names, short ones, as a note lists them.
+
+    Example:
+        >>> some(["a", "b"])
+        'a, b'
+    """
     shown = (n[:40].encode(errors="backslashreplace").decode() for n in names[:_SHOWN])
     return ", ".join(shown) + ", …" * (len(names) > _SHOWN)
 

@@ -70,6 +70,8 @@ _OTHER_MEDIA: Final = frozenset({"Audio", "Video", "Pdf", "Nifti"})
 """Features whose bytes are no pictures."""
 _TEXT: Final = ("raw", "text", "caption")
 """Where the text of a sentence is, when it is an object."""
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
+"""A code of a language, as ISO 639 and BCP 47 have them: of an object of these each value is a caption."""
 
 
 def read(uri: str | Any, options: ReadOptions) -> Source:
@@ -316,6 +318,11 @@ def _chunks(
     reader = _Reader(uri, options, images)
     for table in tables:
         yield from merge_pieces(reader.pieces(table), table.uri)
+    if reader.textless:
+        looked = ", ".join(_TEXT)
+        notes.append(
+            f"left out: captions that are objects of {columns.some(sorted(reader.textless))}: none is {looked}, or a language"
+        )
     if reader.repeated:
         notes.append(
             f"{reader.repeated:,} rows are of pictures that came before: what belongs to them is added to those images"
@@ -339,6 +346,7 @@ class _Reader:
         self._uri, self._options, self._known = uri, options, images
         self._keys, self._pictures = hashing.Seen(), hashing.Seen()
         self.repeated = 0
+        self.textless = set[str]()
         self._left = options.limit
 
     def pieces(self, table: _Table) -> Iterator[Piece]:
@@ -362,7 +370,7 @@ class _Reader:
         if "objects" in cells:
             cells["objects"] = _named(cells["objects"], table.features.get(table.found["objects"], {}))
         if table.captions:
-            cells["caption"] = _texts([batch[c] for c in table.captions])
+            cells["caption"] = _texts([batch[c] for c in table.captions], self.textless)
         for name in table.labels:
             cells[columns.LABEL + name] = _named(batch[name], table.features.get(name, {}))
         sieve = Sieve(Rows(pa.table(cells or {"_": pa.nulls(len(numbers))}), numbers, "row", table.uri, (), share))
@@ -473,31 +481,40 @@ def _file(path: str, home: str | None, options: ReadOptions) -> File:
         ImageError: No folder is named, or the file does not lie in it.
     """
     if home is None:
-        raise ImageError(f"only the path {path[:200]} is given; name the folder of pictures with --images", "bad_name")
-    name = relative_name(path.removeprefix(home.rstrip("/") + "/"))
+        how = "name the folder of pictures with --images, in Python images=…"
+        raise ImageError(f"only the path {path[:200]} is given; {how}", "bad_name")
+    root = file_system(home, options.storage_options)[1]
+    name = relative_name(path.removeprefix(home.rstrip("/") + "/").removeprefix(root.rstrip("/") + "/"))
     if name is None:
         raise ImageError(f"{path[:200]} is no plain name in {home}; name their folder with --images", "bad_name")
     file = file_in(home, name, options.storage_options)
-    if leads_out(file, [file_system(home, options.storage_options)[1]]):
+    if leads_out(file, [root]):
         raise ImageError(f"{path[:200]} is a link that leads out of {home}", "link_out")
     return file
 
 
-def _texts(cells: Sequence[pa.Array]) -> pa.Array:
-    """Return captions as texts, or as a JSON list where a row has several."""
+def _texts(cells: Sequence[pa.Array], textless: set[str]) -> pa.Array:
+    """Return captions as texts, or as a JSON list where a row has several; ``textless`` takes what objects without a text are made of."""
     if len(cells) == 1 and not pa.types.is_nested(cells[0].type):
         return cells[0]
-    rows = [[t for cell in row for t in _sentences(cell)] for row in zip(*(c.to_pylist() for c in cells), strict=True)]
-    return pa.array([orjson.dumps(r, default=str).decode() if r else None for r in rows], pa.string())
+    rows = zip(*(c.to_pylist() for c in cells), strict=True)
+    found = [[t for cell in row for t in _sentences(cell, textless)] for row in rows]
+    return pa.array([orjson.dumps(r, default=str).decode() if r else None for r in found], pa.string())
 
 
-def _sentences(value: Any) -> list[Any]:
-    """Return the texts of a cell: itself, those of a list, or of objects such as ``{"raw": …}``."""
+def _sentences(value: Any, textless: set[str]) -> list[Any]:
+    """Return the texts of a cell: itself, those of a list, or of objects such as ``{"raw": …}`` and ``{"en": …, "de": …}``."""
     if isinstance(value, (list, tuple)):
-        return [t for v in value for t in _sentences(v)]
-    if isinstance(value, dict):
-        return _sentences(next((value[n] for n in _TEXT if n in value), None))
-    return [] if value is None else [value]
+        return [t for v in value for t in _sentences(v, textless)]
+    if not isinstance(value, dict):
+        return [] if value is None else [value]
+    named = next((value[n] for n in _TEXT if n in value), None)
+    if named is not None:
+        return _sentences(named, textless)
+    if value and all(map(_LANGUAGE.fullmatch, value)):
+        return _sentences(list(value.values()), textless)
+    textless.update(value.keys() - {*_TEXT})
+    return []
 
 
 def _named(array: pa.Array, feature: Any) -> pa.Array:

@@ -60,7 +60,7 @@ class IngestReport:
         dry_run: Nothing was written.
         notes: What a person should know.
         first: Of a dry run, by base table, the first rows of the source as they would be stored; no pictures, no perceived labels.
-        reasons: Of a dry run, how many items were refused for which reason, by its code: they are in no table.
+        reasons: How many items were refused for which reason, by its code.
         shows: What an earlier ingest had written before it was interrupted is seen from here on.
     """
 
@@ -211,6 +211,7 @@ class _Ingest:
         coded = self._coded_at_start()
         self._removed = Removed.load(location)
         self._held_back = 0
+        self._first_refusal = ""
         self._dry_sizes: dict[int, tuple[float, float]] = {}
         self._writers: dict[str, TableWriter] = {}
         for stored in (*BASE_TABLES, snapshot.SENSITIVE_LABELS):
@@ -290,6 +291,8 @@ class _Ingest:
             raise
         self._report.seconds = time.monotonic() - started
         self._report.notes += self._source.notes
+        if self._first_refusal and not self._report.by_table:
+            self._report.notes.append(f"nothing was read: {self._first_refusal}")
         if self._held_back:
             self._report.notes.append(
                 f"{self._held_back:,} rows are of images that were removed from this lake: they stay out"
@@ -342,7 +345,8 @@ class _Ingest:
             self._held_back += sum(r.code == REMOVED for r in refused)
             rejects += [(writer.table.name, r) for r in refused]
         self._report.rejected += len(rejects)
-        for _, refusal in rejects if self._dry_run else ():
+        for table, refusal in rejects:
+            self._first_refusal = self._first_refusal or (refusal.message if table in {"", "images"} else "")
             self._report.reasons[refusal.code] = self._report.reasons.get(refusal.code, 0) + 1
         if rejects and not self._dry_run:
             self.refused |= meta.record_rejects(self._location, self._run.run_id, rejects)

@@ -212,3 +212,33 @@ def test_without_storing_only_the_rows_are_kept(tmp_path):
 def test_a_limit_counts_rows_of_all_files(tmp_path):
     lake = cb.connect(tmp_path / "a.lake")
     assert lake.ingest(as_splits(made(), tmp_path), limit=4).rows_read == 4
+
+
+def test_captions_that_are_objects(tmp_path):
+    """Of languages each value is one; what has no text that is known is told."""
+    pictures = [Image.new("RGB", (8 + i, 6)) for i in range(2)]
+    lake = cb.connect(tmp_path / "a.lake")
+    lake.ingest(datasets.Dataset.from_dict({"image": pictures, "caption": [{"en": "a man", "pt-BR": "um homem"}] * 2}))
+    assert lake.sql("SELECT DISTINCT text FROM captions ORDER BY text").fetchall() == [("a man",), ("um homem",)]
+    other = datasets.Dataset.from_dict({"image": pictures, "caption": [{"words": "a man", "by_whom": "x"}] * 2})
+    report = cb.connect(tmp_path / "b.lake").ingest(other)
+    assert "captions" not in report.by_table
+    told = "left out: captions that are objects of by_whom, words: none is raw, text, caption, or a language"
+    assert told in report.notes
+
+
+@pytest.mark.parametrize("folder", ["relative", "absolute"])
+def test_pictures_that_are_only_named(tmp_path, monkeypatch, folder):
+    """A dataset in memory names files by whole paths, however their folder is named; without one, it is said what to do."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pics" / "sub").mkdir(parents=True)
+    for i in range(2):
+        Image.new("RGB", (8 + i, 6)).save(tmp_path / "pics" / "sub" / f"{i}.png")
+    names = [str(tmp_path / "pics" / "sub" / f"{i}.png") for i in range(2)]
+    dataset = datasets.Dataset.from_dict({"image": names}).cast_column("image", datasets.Image())
+    lake = cb.connect(tmp_path / "a.lake")
+    report = lake.ingest(dataset)
+    assert (report.reasons, report.by_table) == ({"bad_name": 2}, {})
+    assert report.notes[-1].startswith("nothing was read: only the path /")
+    assert "images=" in report.notes[-1]
+    assert lake.ingest(dataset, images="pics" if folder == "relative" else str(tmp_path / "pics")).written == 2
