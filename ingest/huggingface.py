@@ -45,6 +45,7 @@ from counterbalance.ingest.files import (
 )
 from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.name_parts import is_split, split_of
+from counterbalance.ingest.picture_rows import UNSTORED
 from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, Rows, Sieve, base_rows, is_null
 
 if TYPE_CHECKING:
@@ -323,6 +324,7 @@ def _chunks(
         notes.append(
             f"left out: captions that are objects of {columns.some(sorted(reader.textless))}: none is {looked}, or a language"
         )
+    notes += [UNSTORED] * reader.unstored
     if reader.repeated:
         notes.append(
             f"{reader.repeated:,} rows are of pictures that came before: what belongs to them is added to those images"
@@ -347,6 +349,7 @@ class _Reader:
         self._keys, self._pictures = hashing.Seen(), hashing.Seen()
         self.repeated = 0
         self.textless = set[str]()
+        self.unstored = False
         self._left = options.limit
 
     def pieces(self, table: _Table) -> Iterator[Piece]:
@@ -412,6 +415,8 @@ class _Reader:
             ImageError: If there is none, or it is no good one.
         """
         uri = f"{table.uri}#{number}" if table.is_file else None
+        store = self._options.store_images is not False
+        self.unstored |= not store and data is not None
         if data is None:
             if not path:
                 raise ImageError("no picture", "missing_image")
@@ -421,7 +426,6 @@ class _Reader:
                 data = file.read(MAX_BYTES)
             except CounterbalanceError as error:
                 raise ImageError(error.message, "missing_image") from error
-        store = self._options.store_images is not False
         header = (check if store else read_header)(data)
         return _Found(data if store else None, header, sha256(data), uri)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,12 @@ from counterbalance.ingest.rows import base_rows, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+UNSTORED: Final = (
+    "pictures inside of files are seen while they are read, and not stored: nothing can be computed of them later; "
+    "--store-images keeps them"
+)
+"""What is said where shards or tables are read without storing."""
 
 
 @dataclass(frozen=True, slots=True)

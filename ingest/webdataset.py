@@ -24,7 +24,7 @@ from counterbalance.ingest.compression import Decompressed, read_head
 from counterbalance.ingest.files import expand, source_of
 from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.name_parts import is_split, split_of
-from counterbalance.ingest.picture_rows import Label, Picture, PictureRows
+from counterbalance.ingest.picture_rows import UNSTORED, Label, Picture, PictureRows
 from counterbalance.ingest.rows import MAX_KEY
 from counterbalance.ingest.samples import ShardSample, Trouble, samples
 from counterbalance.ingest.sampletexts import FIELDS, SampleFacts, TextReader
@@ -61,6 +61,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     files = expand(uri, options.storage_options, SUFFIXES)
     shards = [(f, _compression(f)) for f in files]
     notes = ignored_options.describe("webdataset", options, "images")
+    notes += [UNSTORED] * (options.store_images is False)
     return source_of(uri, files, _chunks(uri, shards, options, texts, notes), notes)
 
 

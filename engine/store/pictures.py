@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VARIABLE: Final = "COUNTERBALANCE_PICTURES"
-HELP: Final = f"ingest once more with --images FOLDER, or name the folder of their files in {VARIABLE}"
+HELP: Final = (
+    f"ingest once more with --images FOLDER, or name the folder of their files in {VARIABLE}; "
+    "those of shards and tables with --store-images"
+)
 """What to do where there are none."""
 TOLD: Final = "a picture cannot be read: "
 """Begins what is said of one."""
