@@ -114,17 +114,19 @@ def hidden_rows(
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)
     closed = np.ones(len(first), bool)  # unless some row of the cell shows it
     closed[place[~already]] = False
+    untold = np.ones(len(first), bool)  # of labels that are hidden, whatever else a row of the cell is about
+    untold[place[~of_hidden]] = False
     closed &= ~np.isnan(counts[first])  # a row without a number is not a part of its total
     if (len(cells.by) == 1 or cells.joint) and not cells.totals:
         names = _names(rows, cells.by).take(pa.array(first))
-        numbers = (counts[first], wholes[first], missing[first], of_hidden[first])
+        numbers = (counts[first], wholes[first], missing[first], untold)
         names_of = _is_unclear(names), _rank(names)
         of_concepts = CONCEPTS.issuperset(cells.by) and (LABEL in cells.within or LABELS.isdisjoint(cells.by))
         found = _of_siblings(
             table[first], numbers, closed, *names_of, k, overlap=cells.overlap, by_name=alike and of_concepts
         )
     else:
-        numbers = (counts[first], wholes[first], missing[first], of_hidden[first])
+        numbers = (counts[first], wholes[first], missing[first], untold)
         found = _of_linked(rows, cells, numbers, closed, (table, place, first), k, sums_first=alike)
     return found[place]
 
@@ -511,7 +513,10 @@ def _of_linked(
         for i in range(len(first))
     ]
     most = np.where(np.isnan(missing), np.inf, known + missing)
-    linked = _Linked(known, most, (_is_small(counts, k) | _is_small(missing, k)) & ~of_hidden, closed, preferred)
+    small = _is_small(counts, k) | _is_small(missing, k)
+    if families:  # in a two-way table both margins may be known, of a label that is hidden, too
+        small &= ~of_hidden
+    linked = _Linked(known, most, small, closed, preferred)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(first.tolist()):
         for axis in range(0 if np.isnan(counts[i]) else len(cells.by)):

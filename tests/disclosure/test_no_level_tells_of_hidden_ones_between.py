@@ -178,7 +178,9 @@ FEW_LEFT = {
 def test_few_images_beside_a_class(build, case):
     """All words less a class are the images with another one, however many words an image has."""
     few = FEW_LEFT[case]
-    rows = lake_of(build, case, {"a": few, "b": {word: n + 30 for word, n in few.items()}}).sql(f"FROM crime_words({G})")
+    rows = lake_of(build, case, {"a": few, "b": {word: n + 30 for word, n in few.items()}}).sql(
+        f"FROM crime_words({G})"
+    )
     found = {(r["level"], r["class"], r["label"]): r["count"] for r in rows.to_arrow().to_pylist()}
     assert None in {found["pooled", None, "a"], found["class", "persons", "a"]}
     assert any(count is not None for count in found.values())

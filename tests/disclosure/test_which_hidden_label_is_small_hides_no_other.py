@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import counterbalance as cb
 
 G, S = "image_labels('perceived_gender')", "image_labels('scene')"
@@ -27,14 +25,13 @@ def lake_of(build, name, counts):
     return lake
 
 
-@pytest.mark.parametrize("call", [f"harmful_zero_shot(seen, {G}, harm)", f"intersections({G}, {S})"])
-def test_twins_have_the_same_rows(build, call):
+def test_twins_have_the_same_rows(build):
     """Of twelve images with an ape of the labels c, of 7 in all, and d, of 35, more are of one or of the other."""
     found = []
     for few in (1, 6):
         hidden = {"c": {"ape": few, "tree": 7 - few}, "d": {"ape": 12 - few, "tree": 23 + few}}
-        lake = lake_of(build, f"twin-{call[:4]}-{few}", LARGE | hidden)
-        found.append(lake.sql(f"FROM {call}").to_arrow().to_pylist())
+        lake = lake_of(build, f"twin-{few}", LARGE | hidden)
+        found.append(lake.sql(f"FROM harmful_zero_shot(seen, {G}, harm)").to_arrow().to_pylist())
     assert found[0] == found[1]
     shown = {row["label"] for row in found[0] if not row["suppressed"]}
     assert shown == {"a", "b"}
