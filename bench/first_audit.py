@@ -255,6 +255,14 @@ def pictures_and_captions(folder: Path, rows: int) -> Path:
     return folder / "set"
 
 
+def pictures_and_texts(folder: Path, rows: int) -> Path:
+    """A folder of pictures, and a text beside each."""
+    _pictures(folder / "set", rows)
+    for i, text in enumerate(texts(rows)):
+        (folder / "set" / f"{i}.txt").write_text(text + "\n", encoding="utf-8")
+    return folder / "set"
+
+
 def coco(folder: Path, rows: int) -> Path:
     """COCO: annotations and pictures in one folder."""
     _pictures(folder / "coco" / "val2017", rows)
@@ -331,6 +339,13 @@ def captions_jsonl(folder: Path, rows: int) -> Path:
     lines = (json.dumps({"image": f"{i}.jpg", "caption": t}) for i, t in enumerate(texts(rows)))
     (folder / "captions.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return folder / "captions.jsonl"
+
+
+def captions_json(folder: Path, rows: int) -> Path:
+    """Captions alone: a list in JSON."""
+    listed = [{"image": f"{i}.jpg", "caption": t} for i, t in enumerate(texts(rows))]
+    (folder / "captions.json").write_text(json.dumps(listed), encoding="utf-8")
+    return folder / "captions.json"
 
 
 def captions_parquet(folder: Path, rows: int) -> Path:
@@ -439,11 +454,13 @@ MAKERS: dict[Callable[[Path, int], Path], str] = {
     captions_alone: "plain",
     captions_tsv: "plain",
     captions_jsonl: "plain",
+    captions_json: "plain",
     captions_parquet: "pyarrow",
     laion: "pyarrow",
     conceptual_captions: "",
     imagefolder: "Pillow",
     pictures_and_captions: "Pillow",
+    pictures_and_texts: "Pillow",
     coco: "Pillow",
     flickr30k: "",
     flickr30k_hub: "",

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from counterbalance.ingest.files import File
 
 _HEAD: Final = 65_536
+_OBJECTS: Final = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
+"""A JSON list of objects."""
 _NAMES: Final = 1 << 20
 """Bytes of a COCO file in which names of pictures are looked for: some 3,000 images."""
 _LOOKED_AT: Final = 20
@@ -425,9 +427,9 @@ def _json(file: File, options: ReadOptions, *, alone: bool = False) -> tuple[str
         return "coco", f"{file.name} has {found[1].decode()!r}"
     if kind := visualgenome.kind_of(head):
         return "visualgenome", f"{file.name} is a list of images with their {kind}"
-    if head.lstrip()[:1] == b"{" and b"\n{" in head.strip():
+    if (head.lstrip()[:1] == b"{" and b"\n{" in head.strip()) or _OBJECTS.match(head):
         return _table(file, options, alone=alone)
-    raise _untold(f"{file.uri} is JSON, and neither COCO's object nor an object a line")
+    raise _untold(f"{file.uri} is JSON, and neither COCO's object nor a list of objects, nor an object a line")
 
 
 def _table(file: File, options: ReadOptions, *, alone: bool = False) -> tuple[str, str]:

@@ -4,7 +4,9 @@ The key of an image is its path within the folder. Folders called train, val, te
 Without metadata, and when there is more than one, the folder that holds a picture is its class: a label of attribute
 ``label``. With ``metadata.csv``, ``.jsonl`` or ``.parquet`` (column ``file_name``, relative to the metadata file), captions
 come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, height, ``categories``), and every other
-plain column is a label of the image, annotator ``metadata``; lists and objects are left out.
+plain column is a label of the image, annotator ``metadata``; lists and objects are left out. A text beside a picture that is
+called like it (``1.txt`` of ``1.png``, as captioning tools write them) is its caption, unless it holds nothing but numbers, as
+boxes of YOLO do.
 
 Pictures stay where they are unless ``store_images`` is asked for; their headers are checked, and all of those that are
 stored. Files that are not called like pictures are not looked at, and counted in a note, but for hidden ones; pictures of
@@ -14,6 +16,8 @@ or nowhere, of which no byte is read, and names that are not UTF-8.
 
 from __future__ import annotations
 
+import posixpath
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -34,16 +38,19 @@ from counterbalance.ingest.files import expand, file_system, leads_out, local_fo
 from counterbalance.ingest.globs import is_glob, split_commas
 from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.name_parts import is_split
-from counterbalance.ingest.picture_rows import Label, Picture, PictureRows
+from counterbalance.ingest.picture_rows import Caption, Label, Picture, PictureRows
+from counterbalance.ingest.rows import MAX_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from counterbalance.engine.ingest_types import ReadOptions, Source
     from counterbalance.ingest.files import File
 
 METADATA: Final = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 OUT: Final = ("link_out", "a symbolic link leads out of the folder; copy the file itself into it")
+_TEXTS: Final = (".txt", ".caption")
+_NUMBERS: Final = re.compile(r"[\d\s.,eE+-]*")
 SUFFIXES: Final = (*(f".{e}" for e in sorted(EXTENSIONS | OTHER_PICTURES)), *METADATA)
 
 
@@ -73,17 +80,29 @@ def read(uri: str, options: ReadOptions, *, elsewhere: Collection[str] = ()) -> 
         raise SourceError(f"{uri} holds no pictures{there}", code="E4010", hint=hint)
     texts = [f for f in files if f.is_plain and f.name.lower() in METADATA]
     sharded = any(f.name.endswith("_stats.json") for f in shown)  # by img2dataset, whose folders are no classes
-    folder = _Folder(uri, root, pictures, options, classes=not (texts or sharded))
+    beside = {} if sharded else _texts_beside(pictures, [f for f in shown if f.uri not in elsewhere])
+    folder = _Folder(uri, root, pictures, options, classes=not (texts or sharded), texts=beside)
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
     notes = ignored_options.describe("imagefolder", options, "keep", "images")
     for meta in metadata:
         notes += columns.left_out((), meta.left_out)
     others = (f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES))
-    if passed := [f for f in others if f.uri not in elsewhere]:
+    if beside:
+        told = "one caption is" if len(beside) == 1 else f"{len(beside):,} captions are"
+        notes.append(f"{told} looked for in texts called like a picture: {_some([*beside.values()])}")
+    used = {*elsewhere, *(f.uri for f in beside.values())}
+    if passed := [f for f in others if f.uri not in used]:
         told = "file is" if len(passed) == 1 else "files are"
         notes.append(f"{len(passed):,} {told} not called like a picture: {_some(passed)}")
     return replace(source_of(uri, files, chunks, notes), pictures=local_folder(uri, options.storage_options))
+
+
+def _texts_beside(pictures: Sequence[File], files: Sequence[File]) -> dict[str, File]:
+    """Return the text that lies beside each picture under its name, by the path of the picture."""
+    texts = {posixpath.splitext(f.path)[0]: f for f in files if f.is_plain and f.name.lower().endswith(_TEXTS)}
+    named = ((p.path, texts.get(posixpath.splitext(p.path)[0])) for p in pictures)
+    return {path: text for path, text in named if text is not None}
 
 
 def _some(files: Sequence[File]) -> str:
@@ -141,8 +160,18 @@ Refused = tuple[str, str, str]
 class _Folder:
     """The pictures of a folder; not thread-safe."""
 
-    def __init__(self, uri: str, root: str, pictures: Sequence[File], options: ReadOptions, *, classes: bool) -> None:
+    def __init__(
+        self,
+        uri: str,
+        root: str,
+        pictures: Sequence[File],
+        options: ReadOptions,
+        *,
+        classes: bool,
+        texts: Mapping[str, File],
+    ) -> None:
         self.options = options
+        self._texts = texts
         self.uri, self._root, self._files = uri, root, pictures
         self._homes = _folders(uri, options)
         self.status: dict[str, bool] = {}
@@ -167,21 +196,39 @@ class _Folder:
         return self.options.split or (found[0] if found else None)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield rows of ``images``, and of ``labels`` for classes."""
+        """Yield rows of ``images``, of ``captions`` of texts beside them, and of ``labels`` for classes."""
         rows = PictureRows(self.uri, self.uri, self.options.origin or "human", hashing.Seen())
         done = 0
         store = bool(self.options.store_images)
-        for file, found in looked_ahead(
-            self._files[: self.options.limit], lambda f: look(f, self.key(f.path), self._homes, store=store)
-        ):
-            self._picture(file, found, rows)
+
+        def looked(file: File) -> tuple[Found | Refused, str | Refused]:
+            return look(file, self.key(file.path), self._homes, store=store), self._text(file)
+
+        for file, (found, text) in looked_ahead(self._files[: self.options.limit], looked):
+            self._picture(file, found, text, rows)
             done += file.size or 0
             if rows.full:
                 yield rows.flush(done)
                 done = 0
         yield rows.flush(done)
 
-    def _picture(self, file: File, found: Found | Refused, rows: PictureRows) -> None:
+    def _text(self, picture: File) -> str | Refused:
+        """Return the text beside a picture, ``""`` where there is none; called in threads."""
+        file = self._texts.get(picture.path)
+        if file is None:
+            return ""
+        key = self.key(file.path)
+        if leads_out(file, self._homes):
+            return key, *OUT
+        try:
+            text = file.read(MAX_TEXT).decode("utf-8-sig").strip()
+        except UnicodeDecodeError:
+            return key, "bad_utf8", "no UTF-8"
+        except CounterbalanceError as error:
+            return key, "unreadable", error.message
+        return "" if _NUMBERS.fullmatch(text) else text
+
+    def _picture(self, file: File, found: Found | Refused, text: str | Refused, rows: PictureRows) -> None:
         key = self.key(file.path)
         self.status[key] = False
         if isinstance(found, tuple):
@@ -200,7 +247,10 @@ class _Folder:
             sha256=found.digest,
             image=found.data,
         )
-        rows.add(picture, labels=labels)
+        if isinstance(text, tuple):
+            rows.refuse(*text)
+            text = ""
+        rows.add(picture, [Caption(text)] if text else [], labels)
 
 
 def look(file: File, key: str, homes: Sequence[str], *, store: bool) -> Found | Refused:

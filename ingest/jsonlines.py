@@ -1,21 +1,22 @@
-"""JSON lines as columns of text; a line that is no JSON object is refused and the others go on."""
+"""JSON lines, or a JSON list of objects, as columns of text; what is no JSON object is refused and the others go on."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from counterbalance.ingest.csvtext import BLOCK, Block, Records, in_blocks
-from counterbalance.ingest.jsonobjects import repeated
+from counterbalance.ingest.jsonobjects import Repeated, repeated
+from counterbalance.ingest.jsonstream import stream_list
 from counterbalance.ingest.rows import Refusal, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from counterbalance.ingest.csvtext import Stream
 
@@ -47,17 +48,52 @@ def read_values(
     return in_blocks(stream, lambda b: _cut(b, names, known, matters), block)
 
 
+def read_list(
+    stream: Stream, uri: str, names: Sequence[str], *, known: frozenset[str], matters: Callable[[str], bool]
+) -> Iterator[Records]:
+    """Return the same of a JSON list of objects, which are counted from 1.
+
+    Args:
+        stream: At the beginning.
+        uri: Its name in messages.
+        names: Keys to give, as for ``read_values``.
+        known: All keys that were looked at, as for that.
+        matters: Which others refuse an object, as for that.
+
+    Raises:
+        SourceError: It is no JSON list, or is cut short (``E4020`` to ``E4022``).
+    """
+    for piece in stream_list(cast("BinaryIO", stream), uri, "rows"):
+        yield _gathered(enumerate(map(_object, piece.items), start=piece.start + 1), names, known, matters)
+
+
+def _object(value: Any) -> dict[str, Any] | str:
+    """Return an element of a list, or why it is not taken."""
+    if isinstance(value, Repeated):
+        return value.message
+    return value if isinstance(value, dict) else "no JSON object"
+
+
 def _cut(
     block: Block, names: Sequence[str], known: frozenset[str], matters: Callable[[str], bool]
 ) -> tuple[Records, int]:
     used = len(block.data) if block.last else block.data.rfind(b"\n") + 1
+    lines = enumerate(block.data[:used].split(b"\n"), start=block.line)
+    objects = ((number, parsed(line)) for number, line in lines if line and not line.isspace())
+    return _gathered(objects, names, known, matters), used
+
+
+def _gathered(
+    objects: Iterable[tuple[int, dict[str, Any] | str]],
+    names: Sequence[str],
+    known: frozenset[str],
+    matters: Callable[[str], bool],
+) -> Records:
+    """Return objects with their numbers as columns; a text in the place of one is why it is refused."""
     columns: list[list[str | None]] = [[] for _ in names]
-    lines: list[int] = []
+    numbers: list[int] = []
     refused: list[Refusal] = []
-    for number, line in enumerate(block.data[:used].split(b"\n"), start=block.line):
-        if not line or line.isspace():
-            continue
-        value = parsed(line)
+    for number, value in objects:
         if isinstance(value, str):
             refused.append(Refusal(number, "bad_json", value))
             continue
@@ -66,11 +102,11 @@ def _cut(
             message = f"key {shorten(late[0])} does not occur at the beginning of the file; name it there"
             refused.append(Refusal(number, "unknown_key", message))
             continue
-        lines.append(number)
+        numbers.append(number)
         for column, name in zip(columns, names, strict=True):
             column.append(as_text(value.get(name)))
     arrays = [pa.array(c, pa.string()) for c in columns]
-    return Records(arrays, np.array(lines, dtype=np.int64), refused), used
+    return Records(arrays, np.array(numbers, dtype=np.int64), refused)
 
 
 def parsed(line: bytes) -> dict[str, Any] | str:

@@ -1,4 +1,4 @@
-"""Table-like files as a stream of ``Rows``: CSV, TSV, JSON lines, Parquet and Arrow, told apart by their content.
+"""Table-like files as a stream of ``Rows``: CSV, TSV, JSON lines, JSON lists, Parquet and Arrow, told apart by their content.
 
 ``inspect`` looks at a file's first bytes (Parquet: also at its footer; Arrow: at its schema) and refuses what is none of these; readers call
 it for every file before the first row leaves, so that a wrong file costs nothing. ``read`` then streams the columns
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 import orjson
@@ -23,6 +23,7 @@ from counterbalance.ingest import arrowfile, columns, compression, csvtext, json
 from counterbalance.ingest.batches import damage, rows_of
 from counterbalance.ingest.compression import Decompressed
 from counterbalance.ingest.files import File, expand
+from counterbalance.ingest.jsonstream import stream_list
 from counterbalance.ingest.rows import Rows
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Layout:
 
     Args:
         file: The file.
-        kind: ``"csv"``, ``"jsonl"``, ``"parquet"`` or ``"arrow"``.
+        kind: ``"csv"``, ``"jsonl"``, ``"json"`` (a list of objects), ``"parquet"`` or ``"arrow"``.
         names: Its columns in order; of CSV, the cells of its first line.
         dialect: How CSV is cut.
         compression: How it is compressed, if at all.
@@ -119,6 +120,8 @@ def inspect(file: File) -> Layout:
         heads = _json_heads(file, text)
         nested = frozenset(n for n, v in heads.items() if isinstance(v, (list, dict)))
         return Layout(file, "jsonl", list(heads), compression=kind, nested=nested)
+    if text.lstrip()[:1] == b"[":
+        return _list(file, kind)
     if file.name.lower().split(".")[-1 if not kind else -2] in _JSON:
         raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
     return _csv(file, text, kind)
@@ -213,9 +216,24 @@ def _json_heads(file: File, text: bytes) -> dict[str, Any]:
     return heads
 
 
+def _list(file: File, kind: str | None) -> Layout:
+    """Return what a JSON list of objects is, by its first elements."""
+    with Decompressed(file, kind) as stream:
+        first = next(stream_list(cast("BinaryIO", stream), file.uri, "rows", window=HEAD)).items
+    heads: dict[str, Any] = {}
+    for value in first:
+        heads.update((k, v) for k, v in value.items() if heads.get(k) is None) if isinstance(value, dict) else None
+    if not heads:
+        raise _no_table(file, "is a JSON list, and not of objects")
+    nested = frozenset(n for n, v in heads.items() if isinstance(v, (list, dict)))
+    return Layout(file, "json", list(heads), compression=kind, nested=nested)
+
+
 def _no_table(file: File, why: str, hint: str | None = None) -> SourceError:
     return SourceError(
-        f"{file.uri} {why}", code="E4010", hint=hint or "CSV, TSV, JSON lines, Parquet and Arrow are read"
+        f"{file.uri} {why}",
+        code="E4010",
+        hint=hint or "CSV, TSV, JSON (an object a line, or a list of them), Parquet and Arrow are read",
     )
 
 
@@ -244,14 +262,17 @@ def read(layout: Layout, chosen: Mapping[str, int], matters: Callable[[str], boo
         yield from typed.read(layout.file, {name: layout.names[i] for name, i in chosen.items()})
         return
     with Decompressed(layout.file, layout.compression) as stream:
+        wanted, known = [layout.names[i] for i in chosen.values()], frozenset(layout.names)
         if layout.kind == "jsonl":
-            wanted = [layout.names[i] for i in chosen.values()]
-            parts = jsonlines.read_values(stream, wanted, known=frozenset(layout.names), matters=matters)
+            parts = jsonlines.read_values(stream, wanted, known=known, matters=matters)
+        elif layout.kind == "json":
+            parts = jsonlines.read_list(stream, layout.file.uri, wanted, known=known, matters=matters)
         else:
             parts = csvtext.read_cells(stream, _dialect(layout), list(chosen.values()), header=layout.headed)
         for part in parts:
             table = pa.table(dict(zip(chosen, part.columns, strict=True)))
-            rows = Rows(table, part.lines, "line", layout.file.uri, part.refused, stream.consumed())
+            unit = "item" if layout.kind == "json" else "line"
+            rows = Rows(table, part.lines, unit, layout.file.uri, part.refused, stream.consumed())
             yield from _slices(rows)
 
 

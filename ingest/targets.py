@@ -60,10 +60,10 @@ def image_keys(sieve: Sieve, images: Images) -> pa.Array:
         beside = [None if n is None else beside_of(n, images) for n in unique.to_pylist()]
         keys = pc.coalesce(pa.array(beside, pa.string()), keys)
     from_name = pc.take(keys, pc.index_in(names, unique))
-    own = sieve.text("key", MAX_KEY)
-    if images.names:  # img2dataset's table calls by its stem the picture that lies in a folder
+    own = pc.coalesce(sieve.text("image_id", MAX_KEY), sieve.text("key", MAX_KEY))
+    if images.names:  # tables of img2dataset and Open Images call by its stem the picture that lies in a folder
         own = pa.array([k if k is None else beside_of(k, images) or k for k in own.to_pylist()], pa.string())
-    return pc.coalesce(sieve.text("image_id", MAX_KEY), own, from_name)
+    return pc.coalesce(own, from_name)
 
 
 def picture_keys(names: pa.Array, folders: Sequence[str], images: Images) -> pa.Array:

@@ -175,3 +175,15 @@ def test_a_folder_of_nothing_that_is_known_says_the_first_reason(lake, tmp_path)
     with pytest.raises(SourceError, match=r"a\.json is JSON, and neither") as caught:
         lake.ingest(tmp_path)
     assert caught.value.code == "E4014"
+
+
+@pytest.mark.parametrize("column", ["image_id", "image"])
+def test_captions_that_call_pictures_by_their_stems(lake, tmp_path, column):
+    """As those of Open Images do."""
+    for name in ("0001eeaf4aed83f9", "0002ab0af02e98e7"):
+        picture(tmp_path / "set" / "images" / f"{name}.jpg")
+    said = [{column: "0001eeaf4aed83f9", "caption": "a sky"}, {column: "0002ab0af02e98e7", "caption": "a sea"}]
+    (tmp_path / "set" / "captions.jsonl").write_text("\n".join(map(json.dumps, said)))
+    lake.ingest(tmp_path / "set")
+    rows = lake.sql("SELECT key, text FROM images LEFT JOIN captions USING (image_id) ORDER BY key").fetchall()
+    assert rows == [("images/0001eeaf4aed83f9.jpg", "a sky"), ("images/0002ab0af02e98e7.jpg", "a sea")]
