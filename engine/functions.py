@@ -424,7 +424,8 @@ def load_file(path: str) -> list[str]:
             reason = error.message if isinstance(error, RequestError) else f"{type(error).__name__}: {error}"
             lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
             place = f", line {lines[-1]}" if lines else ""
-            raise RequestError(f"{path}{place} cannot be loaded: {reason}", code="E3060") from error
+            hint = error.hint if isinstance(error, RequestError) else None
+            raise RequestError(f"{path}{place} cannot be loaded: {reason}", code="E3060", hint=hint) from error
         finally:
             _loading = None
     found = [f.name for f in _registry.values() if f.source == str(file)]

@@ -275,7 +275,7 @@ def told(uri: str, options: ReadOptions) -> tuple[list[Part], list[str]]:
     read = [f for name, of in parts.items() if name != "imagefolder" for f, _ in of]
     read += [f for f in files if "openimages" in parts and openimages.NAMES.search(f.name)]
     elsewhere = {"imagefolder": frozenset(f.uri for f in read)}
-    ordered = _ordered(uri, parts, options, whole=not (out or unseen))
+    ordered = _ordered(uri, parts, options, whole=not (out or unseen or strange))
     return [
         replace(p, origin=origins.get(p.format), elsewhere=elsewhere.get(p.format, frozenset())) for p in ordered
     ], [

@@ -187,3 +187,12 @@ def test_captions_that_call_pictures_by_their_stems(lake, tmp_path, column):
     lake.ingest(tmp_path / "set")
     rows = lake.sql("SELECT key, text FROM images LEFT JOIN captions USING (image_id) ORDER BY key").fetchall()
     assert rows == [("images/0001eeaf4aed83f9.jpg", "a sky"), ("images/0002ab0af02e98e7.jpg", "a sea")]
+
+
+def test_a_damaged_file_does_not_stop_the_others(lake, tmp_path):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a.csv").write_text("image,caption\na.jpg,a sky\n")
+    (tmp_path / "set" / "b.csv").write_bytes(bytes(range(256)) * 9)
+    report = lake.ingest(tmp_path / "set")
+    assert report.by_table["captions"].written == 1
+    assert [note for note in report.notes if "b.csv is binary" in note]

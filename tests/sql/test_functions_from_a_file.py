@@ -66,3 +66,10 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, code: str, said: 
         with pytest.raises(RequestError, match="(?s)" + said) as caught:
             load_file(str(file))
         assert caught.value.code == code
+
+
+def test_what_to_do_is_said_where_a_function_is_declared_wrongly(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("from counterbalance import udf\n@udf\ndef f(text) -> float:\n    return 1.0\n")
+    with pytest.raises(RequestError, match="line 2 cannot be loaded: f: text has no type hint") as caught:
+        load_file(str(tmp_path / "bad.py"))
+    assert str(caught.value.hint).startswith("hint str, int, float")
