@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _SHOWN: Final = 3
+_WIDEST: Final = 300
+"""Characters of such a row in words."""
 _OURS: Final = re.compile(r"\..*|_digests|meta|sensitive|.*\.lance")
 """What lies in the folder of a lake, or of one that was begun."""
 """Rows of each table that a dry run shows."""
@@ -46,9 +48,9 @@ IN_MEMORY: Final = "arrow"
 """Format, and name, of a source that is not a file: what had it before may be other rows."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class IngestReport:
-    """What an ingest did.
+    """What an ingest did; shown in words, as the command tells it.
 
     Args:
         source: As given.
@@ -105,6 +107,23 @@ class IngestReport:
     def changed(self) -> bool:
         """Tell whether any table changed for its readers, or may have."""
         return self.shows or self.written + self.updated + self.known > 0
+
+    def __repr__(self) -> str:
+        """Return it in words."""
+        verb = "would read" if self.dry_run else "read"
+        lines = [f"{verb} {self.rows_read:,} rows of {self.source} ({self.format}) in {self.seconds:.1f} s"]
+        for table, counts in self.by_table.items():
+            told = ", ".join(f"{n:,} {what}" for what, n in asdict(counts).items() if n)
+            lines.append(f"  {table}: {told or 'nothing'}")
+        if self.rejected:
+            why = ", ".join(f"{code} {n:,}" for code, n in sorted(self.reasons.items()))
+            lines.append(
+                f"{self.rejected:,} refused: {why}" + "; see lake.sql('FROM meta.errors')" * (not self.dry_run)
+            )
+        for table, rows in self.first.items():
+            shown = (", ".join(f"{k}={v!r}" for k, v in row.items() if v is not None) for row in rows.to_pylist())
+            lines += [f"first rows of {table}:", *(f"  {row[:_WIDEST]}" for row in shown)]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready fields."""
