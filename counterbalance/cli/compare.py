@@ -12,6 +12,8 @@ from counterbalance.cli.options import output_options, session_options
 
 if TYPE_CHECKING:
     from counterbalance.cli.options import SessionOptions
+    from counterbalance.engine.result import Result
+    from counterbalance.engine.session import Session
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (
@@ -81,7 +83,18 @@ def command(
         raise click.UsageError(f"--attach: {comparison.OTHER!r} is the name of LAKE_B here; take another one")
     limits = replace(limits, at=at or limits.at, attach={**limits.attach, comparison.OTHER: lake_b})
     text = comparison.query(chosen, min_count)
-    asked = ask(lake_a, lambda session: session.sql(text, max_rows=limits.max_rows), limits, output, fail_if)
+    empty: list[str] = []
+
+    def compared(session: Session) -> Result:
+        captions = session.sql(
+            f"SELECT (SELECT count(*) FROM captions), (SELECT count(*) FROM {comparison.OTHER}.captions)"
+        )
+        empty.extend(lake for lake, count in zip((lake_a, lake_b), captions.fetchall()[0], strict=True) if not count)
+        return session.sql(text, max_rows=limits.max_rows)
+
+    asked = ask(lake_a, compared, limits, output, fail_if)
+    for lake in empty:
+        errors.note(f"{lake} has no captions: what is made of them, such as caption_gender, is empty there")
     if Location(lake_a).root == Location(at_moment(lake_b)[0]).root:
         errors.note(
             "two states of one lake share images; intervals and tests take them for independent samples, and find less than there is"

@@ -88,3 +88,12 @@ def test_states_of_one_lake_are_no_independent_samples(grown, capsys, tmp_path, 
     other.ingest(rows(build, COUNTS[0]))
     assert main(["compare", grown, other.uri, "--attribute", "scene"]) == 0
     assert note not in capsys.readouterr().err
+
+
+def test_a_lake_without_captions_is_told_and_passes_no_gate(grown, tmp_path, build, capsys):
+    other = cb.connect(tmp_path / "b.lake")
+    other.ingest({"images": build.images(image_id=[1])})
+    assert main(["compare", grown, other.uri, "--fail-if", "q < 0.05"]) == 4
+    err = capsys.readouterr().err
+    assert f"note: {other.uri} has no captions: what is made of them, such as caption_gender, is empty there" in err
+    assert "nothing was checked" in err
