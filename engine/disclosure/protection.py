@@ -137,7 +137,9 @@ def tables_of_few(together: Iterable[pa.Table], cells: Sequence[Cells]) -> dict[
     """
     found: dict[Cells, list[pa.Table]] = {}
     for rows in together:
-        hidden = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False, unseen=Unseen()).blank
+        # few unclear images are no secret, and hide none of the others together
+        unclear = UNCLEAR | NO_SHELTER
+        hidden = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False, unseen=Unseen(), open_labels=unclear).blank
         its = np.ones(len(rows), bool)
         if LABEL in rows.column_names:
             its = pc.fill_null(pc.equal(rows[LABEL], TOGETHER), fill_value=False).to_numpy(zero_copy_only=False)
@@ -363,11 +365,19 @@ class _Hidden:
 
 
 def _hidden(
-    rows: pa.Table, cells: Sequence[Cells], floors: Iterable[int], *, closed: bool, thin: bool, unseen: Unseen
+    rows: pa.Table,
+    cells: Sequence[Cells],
+    floors: Iterable[int],
+    *,
+    closed: bool,
+    thin: bool,
+    unseen: Unseen,
+    open_labels: frozenset[str] = frozenset(),
 ) -> _Hidden:
     """Return what counts under each of the floors need; of two sides, each by itself where labels are closed.
 
-    A count that is hidden for the other side is shown by a call with another one, and protects nothing.
+    A count that is hidden for the other side is shown by a call with another one, and protects nothing. Of ``open_labels`` small
+    counts are no reason to hide anything.
     """
     told = _told(rows) | unseen.rows(rows, cells, None) if cells else np.zeros(len(rows), bool)
     columns, keys = {cell: _tell(cell, rows, cells) for cell in cells}, _keys(cells)
@@ -380,7 +390,8 @@ def _hidden(
         its = rows.filter(pa.array(there))
         its_unseen = unseen.rows(its, cells, side)
         along = {made: names for cell, names in own.items() if closed and (made := along_concepts(cell)) is not None}
-        found = _Hidden.of(told if side is None else its_unseen, unseen.named(its, cells, side), along | own)
+        unasked = unseen.named(its, cells, side) | Unseen(((side, False, open_labels),)).named(its, cells, side)
+        found = _Hidden.of(told if side is None else its_unseen, unasked, along | own)
         for column in {c for cell in own for c in (cell.of, cell.out_of) if c is not None} - keys:
             found.blank[column] = found.blank.get(column, False) | its_unseen
         if thin:

@@ -148,3 +148,17 @@ def test_few_unknown_ones_are_hidden_with_others(build):
     shown = lake.sql(f"SELECT country FROM geography({G}) WHERE level = 'label' AND count IS NOT NULL").fetchall()
     assert ("Norway",) not in shown
     assert ("Peru",) in shown
+
+
+@pytest.mark.parametrize("unclear", [0, 3, 12])
+def test_few_unclear_images_hide_no_large_label(build, unclear):
+    """How many are mixed is no secret: they are hidden with the small labels, and hide no other one."""
+    counts = SHOWN | {"c": 8, "d": 5} | ({"mixed": unclear} if unclear else {})
+    values = [v for v, n in counts.items() for _ in range(n)]
+    ids = [*range(len(values))]
+    lake = cb.connect(f"memory://unclear-{unclear}")
+    labels = build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * len(ids), value=values)
+    lake.ingest({"images": build.images(image_id=ids), "labels": labels})
+    rows = lake.sql(f"FROM demographics({G})").to_arrow().to_pylist()
+    shown = {row["label"]: row["count"] for row in rows if row["count"] is not None}
+    assert shown == SHOWN | ({"mixed": 12} if unclear == 12 else {})
