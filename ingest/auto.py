@@ -463,7 +463,7 @@ def _table(file: File, options: ReadOptions, *, alone: bool = False) -> tuple[st
         ("laion", has(laion.FIELDS, "url", "caption") or has(laion.FIELDS, "key", "caption")),
         ("captions", has(captions.FIELDS, target, "caption") if target else None),
         ("detections", has(detections.FIELDS, "detection_id") if has(detections.FIELDS, "perceived_gender") else None),
-        ("labels", has(targets.FIELDS, target) if target and len(names) > 1 else None),
+        ("labels", has(targets.FIELDS, target) if target and len({*names} - layout.nested) > 1 else None),
         ("captions", has(captions.FIELDS, "caption")),
     )
     for name, why in ways:
