@@ -17,8 +17,8 @@ LABEL: Final = "attribute:"
 """Stands before the names of columns that are labels."""
 INDEX: Final = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 """Columns that are row numbers of data frames."""
-TOLD: Final = frozenset({"width", "height", "original_width", "original_height", "status", "error_message", "sha256"})
-"""Columns that a picture itself tells, or of how it was fetched."""
+TOLD: Final = frozenset({"width", "height", "sha256"})
+"""Columns that a picture itself tells."""
 _SHOWN: Final = 20
 _GAPS: Final = re.compile(r"[\s\-.]+")
 
@@ -173,7 +173,8 @@ def _only(name: str, names: Sequence[str], keys: Sequence[str], where: str) -> i
     at = [i for i, key in enumerate(keys) if key == name]
     if len(at) > 1:
         both = ", ".join(repr(names[i]) for i in at)
-        hint = "rename one, or name the right one with --map"
+        same = len({names[i] for i in at}) == 1
+        hint = "rename one of them" + ", or name the right one with --map" * (not same)
         raise SourceError(f"{where} has {len(at)} columns for {name!r}: {both}", code="E4011", hint=hint)
     return at[0]
 

@@ -188,6 +188,8 @@ def test_the_parquet_of_img2dataset(tmp_path):
         "url": ["http://x/a.png", "http://x/b.png"],
         "status": ["success", "failed_to_download"],
         "pwatermark": [0.25, 0.5],
+        "original_width": [80, 90],
+        "width": [8, 9],
     }
     pq.write_table(pa.table(table), tmp_path / "00000.parquet")
     lake = cb.connect(tmp_path / "a.lake")
@@ -197,6 +199,7 @@ def test_the_parquet_of_img2dataset(tmp_path):
     ]
     assert lake.sql("SELECT attribute, value FROM labels").fetchall() == [("pwatermark", "0.25")]
     assert report.rejected == 1
+    assert "left out: status, original_width; --keep status stores one as labels" in report.notes
     assert lake.sql("SELECT code, position FROM meta.errors").fetchall() == [("missing_image", "row 2")]
 
 
