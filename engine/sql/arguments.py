@@ -50,7 +50,9 @@ def bind(call: str, names: Sequence[str], nodes: Sequence[exp.Expr]) -> dict[str
             name, value = names[position], node
         else:
             raise SqlError(
-                f"{call}() takes {len(names)} arguments", code="E3110", hint="parameters: " + ", ".join(names)
+                f"{call}() takes {len(names)} argument" + "s" * (len(names) != 1),
+                code="E3110",
+                hint="parameters: " + ", ".join(names),
             )
         if name not in names:
             raise SqlError(
