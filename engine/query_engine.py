@@ -22,7 +22,8 @@ from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.catalog import access
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.disclosure import protection
-from counterbalance.engine.disclosure.suppression import TOGETHER, hidden_labels
+from counterbalance.engine.disclosure.cells import TOGETHER
+from counterbalance.engine.disclosure.suppression import hidden_labels
 from counterbalance.engine.errors import (
     CounterbalanceError,
     LimitError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -30,6 +31,26 @@ _KEYS: Final = {
     "overlap": "flag",
     "side": "line",
 }
+
+SHOWN: Final = 0
+SMALL: Final = 1
+COMPLEMENTARY: Final = 2
+OTHERS: Final = "others"
+"""What ``labels_and_others`` calls all images without a clear label."""
+UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
+"""Labels that say the least: they are hidden before others."""
+NO_SHELTER: Final = frozenset({"mixed", "unknown"})
+"""Labels that are hidden with no other one: how many have them is known otherwise, or not counted everywhere."""
+TOGETHER: Final = f"labels that are hidden {secrets.token_hex(8)}"
+"""What these are called where they are counted as one; no label of a lake is called so."""
+LABEL: Final = "label"
+"""What audits call the column of labels."""
+LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})
+"""What they call columns of labels where they have several: two-way tables name lines by each."""
+CONCEPTS: Final = frozenset(
+    {"concept", "keyword", "attribute", "cluster", "topic", "category", "country", "class", "term", "item"}
+)
+"""What they call what images of several labels have."""
 
 
 @dataclass(frozen=True, slots=True)

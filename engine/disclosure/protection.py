@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.disclosure.suppression import (
+from counterbalance.engine.disclosure.cells import (
     COMPLEMENTARY,
     LABEL,
     LABELS,
@@ -21,6 +21,8 @@ from counterbalance.engine.disclosure.suppression import (
     SMALL,
     TOGETHER,
     UNCLEAR,
+)
+from counterbalance.engine.disclosure.suppression import (
     along_concepts,
     beside_hidden,
     hidden_rows,

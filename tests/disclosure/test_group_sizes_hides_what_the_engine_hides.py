@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
+from counterbalance.engine.disclosure.cells import UNCLEAR
 from counterbalance.engine.disclosure.protection import MIN_COUNT
-from counterbalance.engine.disclosure.suppression import UNCLEAR, hidden_labels
+from counterbalance.engine.disclosure.suppression import hidden_labels
 
 G = "image_labels('perceived_gender')"
 NAMES = ("a", "b", "c", "d", "others", "mixed", "unclear", "undefined", "unknown")

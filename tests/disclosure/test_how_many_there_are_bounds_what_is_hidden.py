@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from counterbalance.engine.disclosure.cells import Cells
-from counterbalance.engine.disclosure.suppression import SMALL, hidden_rows
+from counterbalance.engine.disclosure.cells import SMALL, Cells
+from counterbalance.engine.disclosure.suppression import hidden_rows
 
 LEVELS = Cells("count", of="n", out_of="base", by=("label",), totals=("class",))
 

@@ -26,7 +26,7 @@ from scipy.optimize import linprog
 
 import counterbalance as cb
 from counterbalance.engine.disclosure import protection
-from counterbalance.engine.disclosure.suppression import SHOWN, SMALL
+from counterbalance.engine.disclosure.cells import SHOWN, SMALL
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
 
 pytestmark = pytest.mark.slow
