@@ -71,8 +71,8 @@ _OTHER_MEDIA: Final = frozenset({"Audio", "Video", "Pdf", "Nifti"})
 """Features whose bytes are no pictures."""
 _TEXT: Final = ("raw", "text", "caption")
 """Where the text of a sentence is, when it is an object."""
-_LANGUAGE: Final = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
-"""A code of a language, as ISO 639 and BCP 47 have them: of an object of these each value is a caption."""
+_LANGUAGE: Final = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
+"""A code of a language, as ISO 639-1 and BCP 47 have them: of an object of texts by these each is a caption."""
 
 
 def read(uri: str | Any, options: ReadOptions) -> Source:
@@ -515,7 +515,7 @@ def _sentences(value: Any, textless: set[str]) -> list[Any]:
     named = next((value[n] for n in _TEXT if n in value), None)
     if named is not None:
         return _sentences(named, textless)
-    if value and all(map(_LANGUAGE.fullmatch, value)):
+    if value and all(_LANGUAGE.fullmatch(k) and isinstance(v, str | None) for k, v in value.items()):
         return _sentences(list(value.values()), textless)
     textless.update(value.keys() - {*_TEXT})
     return []

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _SHOWN: Final = 3
+"""Rows of each table that a dry run shows."""
 _WIDEST: Final = 300
 """Characters of such a row in words."""
 _OURS: Final = re.compile(r"\..*|_digests|meta|sensitive|.*\.lance")
 """What lies in the folder of a lake, or of one that was begun."""
-"""Rows of each table that a dry run shows."""
 IN_MEMORY: Final = "arrow"
 """Format, and name, of a source that is not a file: what had it before may be other rows."""
 
@@ -193,7 +193,9 @@ def _refuse_a_folder_of_other_things(location: Location) -> None:
     """Refuse to make a lake among files of somebody's: LAKE and SOURCE changed places, or one of them was forgotten."""
     if not location.is_local or not location.path.is_dir() or runs.exist(location):
         return
-    others = sorted(e.name for e in location.path.iterdir() if not _OURS.fullmatch(e.name))
+    others: list[str] = []
+    with contextlib.suppress(OSError):  # where it cannot be looked into, nothing can be written, which is said later
+        others = sorted(e.name for e in location.path.iterdir() if not _OURS.fullmatch(e.name))
     if others:
         shown = ", ".join(repr(name[:40]) for name in others[:3]) + ", …" * (len(others) > 3)
         raise RequestError(

@@ -224,10 +224,10 @@ def test_captions_that_are_objects(tmp_path):
     lake = cb.connect(tmp_path / "a.lake")
     lake.ingest(datasets.Dataset.from_dict({"image": pictures, "caption": [{"en": "a man", "pt-BR": "um homem"}] * 2}))
     assert lake.sql("SELECT DISTINCT text FROM captions ORDER BY text").fetchall() == [("a man",), ("um homem",)]
-    other = datasets.Dataset.from_dict({"image": pictures, "caption": [{"words": "a man", "by_whom": "x"}] * 2})
+    other = datasets.Dataset.from_dict({"image": pictures, "caption": [{"words": "a man", "id": 3}] * 2})
     report = cb.connect(tmp_path / "b.lake").ingest(other)
     assert "captions" not in report.by_table
-    told = "left out: captions that are objects of by_whom, words: none is raw, text, caption, or a language"
+    told = "left out: captions that are objects of id, words: none is raw, text, caption, or a language"
     assert told in report.notes
 
 
