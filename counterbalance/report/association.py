@@ -69,18 +69,19 @@ def texts(known: Sequence[Group]) -> list[FigureSpec]:
                 f"crime-{g.name}",
                 f"Crime words, by {g.title}",
                 "Δ: the share of a label among images whose text holds a crime word, against its share among all labelled images. "
-                f"+100 % is twice as often as its share would give.{g.seen_by}",
+                f"+100 % is twice as often as its share would give. All words together, and their classes.{g.seen_by}",
                 Chart(
                     "dots",
                     DELTA,
                     mark(
-                        lambda r: r["label"],
+                        lambda r: r["label"] if r["level"] == "pooled" else f"{r['class']}: {r['label']}",
                         "delta",
                         "delta_low",
                         "delta_high",
                         "count",
-                        lambda r: r["level"] == "pooled",
+                        lambda r: r["level"] != "term",
                     ),
+                    strongest("delta", 10),
                 ),
                 "crime_words",
                 {"groups": g.images},
