@@ -141,11 +141,8 @@ class _Linked:
         parts = self.parts[total]
         shown = [c for c in parts if not hidden[c]]
         left = float(self.values[total] - self.values[shown].sum())
-        if (
-            len(shown) < len(parts) and left < k
-        ):  # so few have none that is shown; or images have several, and nobody knows
-            return True
-        if len(shown) == len(parts) and 0 < -left < k:
+        # so few have no part that is shown, or images have several parts, and nobody knows; or so few are of two parts
+        if left < k if len(shown) < len(parts) else 0 < -left < k:
             return True
         inside = [c for c in self._inside(total) if not hidden[c]]
         return bool(is_small(self.values[total] - self.values[inside], k).any())

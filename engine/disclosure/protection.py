@@ -277,7 +277,7 @@ class _Hidden:
     told: NDArray[np.bool_]
     """Rows that are hidden whatever they count."""
     of_hidden: NDArray[np.bool_]
-    """Those of them that are of labels of which nothing is told."""
+    """Rows of labels of which nothing is told, some of these."""
     thin_labels: dict[tuple[str, ...], NDArray[np.bool_]] = dataclasses.field(default_factory=dict)
     """Those that are so because of their label, by the columns that tell tables of all labels apart."""
 
