@@ -8,19 +8,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import VALUE
 
 import counterbalance as cb
 from counterbalance.engine.errors import SourceError
 from counterbalance.ingest import tabular
 from counterbalance.ingest.files import expand
 
-VALUE = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.text(max_size=5)
-    | st.lists(st.integers(0, 9), max_size=2)
-)
 ROWS = [{"image": f"{i}.jpg", "caption": f"a man, {i}", "tags": ["x"]} for i in range(3)]
 
 

@@ -8,6 +8,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import VALUE
 
 from counterbalance.ingest.jsonlines import read_values
 
@@ -18,15 +19,6 @@ def read(data, names=("a", "b"), matters=lambda _: False, block=1 << 20):
         found += zip(cells.lines.tolist(), *[c.to_pylist() for c in cells.columns], strict=True)
         refused += [(r.number, r.code) for r in cells.refused]
     return found, refused
-
-
-VALUE = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.text(max_size=5)
-    | st.lists(st.integers(0, 9), max_size=2)
-)
 
 
 @given(rows=st.lists(st.fixed_dictionaries({"a": VALUE, "b": VALUE}), max_size=6), block=st.integers(1, 50))
