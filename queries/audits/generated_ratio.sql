@@ -83,7 +83,7 @@ FROM false_discovery((
       p.image_id,
       max(CASE WHEN g.label = $label THEN 1 ELSE 0 END) AS is_label,
       -- whichever label is asked: two answers would tell how many have two
-      count(DISTINCT CASE WHEN g.label NOT IN ('mixed', 'unclear', 'undefined') THEN g.label END) = 1 AS is_clear
+      count(DISTINCT CASE WHEN is_clear(g.label) THEN g.label END) = 1 AS is_clear
     FROM placed AS p
     LEFT JOIN groups AS g ON g.image_id = p.image_id
     GROUP BY p.category, p.place, p.image_id
@@ -115,7 +115,7 @@ FROM false_discovery((
       SELECT u.category, g.label, count(DISTINCT u.image_id) AS images
       FROM used AS u
       JOIN groups AS g ON g.image_id = u.image_id
-      WHERE g.label NOT IN ('mixed', 'unclear', 'undefined')
+      WHERE is_clear(g.label)
       GROUP BY u.category, g.label
     ) AS l
     GROUP BY category

@@ -68,7 +68,7 @@ by = ["label"]
 below = 10
 ---*/
 WITH sizes AS (
-  SELECT DISTINCT label FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+  SELECT DISTINCT label FROM groups WHERE is_clear(label)
 ),
 taken AS (
   SELECT label, count, n, images, count_images

@@ -57,7 +57,7 @@ about = "over all items"
 relation = []
 default = """\
 top_k(asked, ranked, ranker := 'vector', columns := $columns, k := $skew_k, exclude_own := $exclude_own, metric := \
-$metric, among := (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
+$metric, among := (SELECT image_id FROM groups WHERE is_clear(label)))"""
 about = "the same, with items without a clear label left out before ranking"
 
 [params.item_groups]

@@ -66,7 +66,7 @@ about = "items as ranked"
 relation = ["query_id", "item_id", "rank", "score"]
 default = """\
 top_k(asked, ranked, ranker := $ranker, k := $skew_k, exclude_own := $exclude_own, seed := $seed, among := (SELECT \
-image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
+image_id FROM groups WHERE is_clear(label)))"""
 about = "over the items with a clear label"
 
 [params.hits]

@@ -66,7 +66,7 @@ about = "over all of its items; give all six to audit any other rankings"
 relation = ["query_id", "item_id", "rank", "score"]
 default = """\
 top_k(asked, original, ranker := $ranker, k := $skew_k, exclude_own := $exclude_own, metric := $metric, seed := $seed, \
-among := (SELECT item_id FROM original WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
+among := (SELECT item_id FROM original WHERE is_clear(label)))"""
 about = "over the items with a clear label"
 
 [params.balanced_hits]
@@ -79,7 +79,7 @@ about = "likewise"
 relation = ["query_id", "item_id", "rank", "score"]
 default = """\
 top_k(asked, balanced, ranker := $ranker, k := $skew_k, exclude_own := $exclude_own, metric := $metric, seed := $seed, \
-among := (SELECT item_id FROM balanced WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
+among := (SELECT item_id FROM balanced WHERE is_clear(label)))"""
 about = "likewise"
 
 [params.contrast_hits]
@@ -92,7 +92,7 @@ about = "likewise"
 relation = ["query_id", "item_id", "rank", "score"]
 default = """\
 top_k(asked, contrast, ranker := $ranker, k := $skew_k, exclude_own := $exclude_own, metric := $metric, seed := $seed, \
-among := (SELECT item_id FROM contrast WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
+among := (SELECT item_id FROM contrast WHERE is_clear(label)))"""
 about = "likewise"
 
 [params.k]

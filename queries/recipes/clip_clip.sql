@@ -54,7 +54,7 @@ WITH labelled AS (
   SELECT f.image_id, g.label, f.embedding
   FROM $fit AS f
   JOIN $groups AS g ON g.image_id = f.image_id
-  WHERE f.embedding IS NOT NULL AND g.label NOT IN ('mixed', 'unclear', 'undefined')
+  WHERE f.embedding IS NOT NULL AND is_clear(g.label)
 )
 SELECT
   unnest(

@@ -75,7 +75,7 @@ JOIN genswap_boxes AS b ON b.image_id = i.image_id
 JOIN $groups AS g ON g.image_id = i.image_id
 WHERE b.faces = 1
   AND least(b.width, b.height) >= $min_side
-  AND g.label NOT IN ('mixed', 'unclear', 'undefined')
+  AND is_clear(g.label)
   AND list_first([i.image]) IS NOT NULL;
 ALTER TABLE genswap_sources ADD COLUMN IF NOT EXISTS face AS (crop(image, x, y, width, height));
 ALTER TABLE genswap_sources ADD COLUMN IF NOT EXISTS color AS ( -- of pictures without a face: NULL where they are corrupt
@@ -85,7 +85,7 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_requests WITH (key = 'edit_id') A
 WITH donors AS (
   SELECT face_id, label, md5(concat($seed, ':', face_id)) AS lot
   FROM $donors AS d
-  WHERE face_id IS NOT NULL AND list_first([face]) IS NOT NULL AND label NOT IN ('mixed', 'unclear', 'undefined')
+  WHERE face_id IS NOT NULL AND list_first([face]) IS NOT NULL AND is_clear(label)
 ),
 spots AS ( -- a ring of digests: faces of a label, and pictures that want one of it, each behind its own face
   SELECT s.image_id, w.label, md5(concat($seed, ':', s.image_id)) AS lot, CAST(NULL AS VARCHAR) AS face
@@ -136,7 +136,7 @@ WITH complete AS (
   WHERE list_first([edited]) IS NOT NULL
   GROUP BY image_id
   HAVING count(*) = (
-    SELECT count(DISTINCT label) FROM $donors AS d WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+    SELECT count(DISTINCT label) FROM $donors AS d WHERE is_clear(label)
   )
 )
 SELECT
@@ -160,7 +160,7 @@ SELECT
   CASE
     WHEN b.faces IS NULL THEN 'no face'
     WHEN b.faces > 1 THEN 'several faces'
-    WHEN g.label IS NULL OR g.label IN ('mixed', 'unclear', 'undefined') THEN 'no clear label'
+    WHEN g.label IS NULL OR NOT is_clear(g.label) THEN 'no clear label'
     WHEN least(b.width, b.height) < $min_side THEN 'tiny box'
     WHEN s.image_id IS NULL THEN 'no picture'
     WHEN list_first([s.face]) IS NULL AND s.color IS NULL THEN 'corrupt picture'

@@ -36,7 +36,7 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS reweight_set WITH (key = 'edit_id') AS
 WITH sizes AS (
   SELECT label
   FROM $groups AS g
-  WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+  WHERE is_clear(label)
   GROUP BY label
   HAVING count(DISTINCT image_id) >= $min_count
 ),

@@ -47,7 +47,7 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS subsample_set WITH (key = 'edit_id') AS
 WITH sizes AS (
   SELECT label
   FROM $groups AS g
-  WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+  WHERE is_clear(label)
   GROUP BY label
   HAVING count(DISTINCT image_id) >= $min_count
 ),
@@ -78,7 +78,7 @@ strata AS (
 drawn AS (
   SELECT image_id, label, CAST(NULL AS VARCHAR) AS concept
   FROM balanced_subset($groups, seed := $seed, method := 'under', rest := $rest, min_count := $min_count)
-  WHERE (SELECT count(*) FROM $concepts AS c) = 0 OR label IN ('mixed', 'unclear', 'undefined')
+  WHERE (SELECT count(*) FROM $concepts AS c) = 0 OR NOT is_clear(label)
   UNION ALL
   SELECT p.image_id, p.label, p.concept
   FROM placed AS p

@@ -51,7 +51,7 @@ WITH members AS (
   SELECT DISTINCT
     image_id,
     label,
-    label NOT IN ('mixed', 'unclear', 'undefined') AS clear,
+    is_clear(label) AS clear,
     md5(concat(CAST($seed AS VARCHAR), ':', CAST(image_id AS VARCHAR))) AS lot
   FROM groups
   WHERE label IS NOT NULL AND $method IN ('under', 'over') AND $rest IN ('none', 'all', 'proportional')

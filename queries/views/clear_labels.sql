@@ -9,6 +9,6 @@ narrowed = true
 ---*/
 SELECT image_id, min(label) AS label
 FROM groups
-WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+WHERE is_clear(label)
 GROUP BY image_id
 HAVING min(label) = max(label)

@@ -24,7 +24,7 @@ about = "labels with fewer images are not shown"
 WITH counts AS (
   SELECT
     label,
-    label NOT IN ('mixed', 'unclear', 'undefined') AS clear,
+    is_clear(label) AS clear,
     count(DISTINCT image_id) AS images
   FROM groups
   WHERE label IS NOT NULL

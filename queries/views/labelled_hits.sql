@@ -19,5 +19,5 @@ SELECT
   CAST(row_number() OVER (PARTITION BY h.query_id ORDER BY h.rank, h.item_id) AS INTEGER) AS rank,
   h.score
 FROM ranked_once(hits) AS h
-SEMI JOIN (SELECT item_id FROM item_groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')) AS g
+SEMI JOIN (SELECT item_id FROM item_groups WHERE is_clear(label)) AS g
   ON g.item_id = h.item_id

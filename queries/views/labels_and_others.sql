@@ -29,12 +29,12 @@ SELECT image_id, label FROM groups WHERE $others = 'labelled'
 UNION ALL
 SELECT DISTINCT image_id, label
 FROM groups
-WHERE $others = 'all' AND label NOT IN ('mixed', 'unclear', 'undefined')
+WHERE $others = 'all' AND is_clear(label)
 UNION ALL
 SELECT DISTINCT i.image_id, 'others' AS label
 FROM images AS i
 WHERE $others = 'all'
   AND i.image_id IS NOT NULL
   AND i.image_id NOT IN (
-    SELECT image_id FROM groups WHERE image_id IS NOT NULL AND label NOT IN ('mixed', 'unclear', 'undefined')
+    SELECT image_id FROM groups WHERE image_id IS NOT NULL AND is_clear(label)
   )

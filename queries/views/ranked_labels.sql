@@ -70,7 +70,7 @@ counts AS (
   JOIN (SELECT DISTINCT unnest($skew_k) AS k) AS c ON b.rank <= c.k
   JOIN labelled AS g ON g.item_id = b.item_id
   CROSS JOIN (SELECT 'maxskew' AS metric UNION ALL SELECT 'ndkl' AS metric) AS m
-  WHERE g.label NOT IN ('mixed', 'unclear', 'undefined')
+  WHERE is_clear(g.label)
   GROUP BY m.metric, b.ranking, c.k, g.label
 )
 SELECT ranking, metric, k, min(images) AS images

@@ -93,7 +93,7 @@ sides AS (
 label_counts AS (
   SELECT label, count(*) AS items
   FROM labelled
-  WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+  WHERE is_clear(label)
   GROUP BY label
 ),
 wanted AS (
