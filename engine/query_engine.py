@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from counterbalance.engine import information_schema
@@ -22,7 +23,7 @@ from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.catalog import access
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.disclosure import protection
-from counterbalance.engine.disclosure.cells import TOGETHER
+from counterbalance.engine.disclosure.merged_labels import Labelled, merged_labels, together
 from counterbalance.engine.disclosure.suppression import hidden_labels
 from counterbalance.engine.errors import (
     CounterbalanceError,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.backends import Backend
     from counterbalance.engine.backends.dialects import Dialect
+    from counterbalance.engine.disclosure.merged_labels import Merged, Of
     from counterbalance.engine.sql.resolver import Declared
     from counterbalance.engine.store.location import Location
 
@@ -265,25 +267,29 @@ class QueryEngine:
         for name, plan in checks.shared.items():
             protection.refuse_shared_terms(call.query.name, name, self._unprotected(plan, facts).column(0)[0].as_py())
         unseen = self._unseen(call, facts)
-        if call.drawn:
-            protection.refuse_drawn(call.query.name, unseen)
         if unseen.is_asked:
             # whether it fails, and how long it takes, would tell which of the hidden labels is small
-            found, others = self._instead(call, {}, facts), {}
+            found = self._instead(call, {}, facts)
             facts.hidden.append(
                 f"{call.query.name}() shows no number: a label that it names has fewer than {protection.MIN_COUNT} images, or "
                 "would give away one that has"
             )
         else:
-            is_short = call.query.level is None  # others have a row an image
-            found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
             others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
-            together = [self._instead(call, one, facts) for one in unseen.sums(call.query.cells)]
-            unseen = replace(unseen, tables=protection.tables_of_few(together, call.query.cells))
+            if unseen.merged or others:
+                self._columns_of(call, facts)  # refuses rows without a column that its cells name
+            if not unseen.merged or call.query.among or others:
+                is_short = call.query.level is None  # others have a row an image
+                found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
+                protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
+            if unseen.merged:
+                few = [self._instead(call, one, facts) for one in together(unseen.merged)]
+                unseen = replace(unseen, tables=protection.tables_of_few(few, call.query.cells))
+                if not call.query.among:  # others are about labels by themselves
+                    found, unseen = self._instead(call, unseen.merged, facts), replace(unseen, together=few[0])
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
-        protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
         shown = protection.protect(
             found,
             call.query.cells,
@@ -299,9 +305,9 @@ class QueryEngine:
             )
         return shown
 
-    def _instead(self, call: AuditCall, labels: Mapping[str, frozenset[str]], facts: Facts) -> pa.Table:
+    def _instead(self, call: AuditCall, merged: Mapping[Of, Merged], facts: Facts) -> pa.Table:
         """Return the rows of a call with some labels as one, or over no labels without any."""
-        plan = call.instead(labels, TOGETHER)
+        plan = call.instead(merged)
         if plan is None:
             raise RuntimeError(f"what bound {call.query.name}() is gone")
         return self._unprotected(plan, facts)
@@ -309,16 +315,26 @@ class QueryEngine:
     def _unseen(self, call: AuditCall, facts: Facts) -> protection.Unseen:
         """Return the labels that a session without a purpose is told no number of, by any audit."""
         found: list[tuple[str | None, bool, frozenset[str]]] = []
-        parameters: dict[str, frozenset[str]] = {}
+        relations: dict[Of, Labelled] = {}
+        apart: list[tuple[str, str, pa.Table]] = []
         for counts in call.checks.label_counts:
             rows = self._unprotected(counts.plan, facts)
             if counts.beside is not None:
-                protection.refuse_few_apart(call.query.name, counts.parameter, counts.beside, rows)
+                apart.append((counts.parameter, counts.beside, rows))
             labels = hidden_labels(rows, protection.MIN_COUNT)
             found.append((counts.side, counts.is_anywhere, labels))
-            if labels:
-                parameters[counts.parameter] = parameters.get(counts.parameter, frozenset()) | labels
-        return protection.Unseen(tuple(found), call.checks.labels, parameters=parameters)
+            for category in set(rows["category"].to_pylist()):
+                own = relations.get((counts.parameter, category), Labelled(counts.side, frozenset(), frozenset()))
+                known = frozenset(rows.filter(pc.equal(rows["category"], category))["label"].drop_null().to_pylist())
+                every, hidden = own.labels | known, own.hidden | (labels & known)
+                relations[counts.parameter, category] = Labelled(counts.side, every, hidden)
+        merged = merged_labels(relations) if protection.tells_labels(call.query.cells) else {}
+        unseen = protection.Unseen(tuple(found), call.checks.labels, merged=merged)
+        if call.drawn:  # before others, which count images of the subset
+            protection.refuse_drawn(call.query.name, unseen)
+        for parameter, beside, rows in apart:
+            protection.refuse_few_apart(call.query.name, parameter, beside, rows)
+        return unseen
 
     def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
         return pa.Table.from_batches(self._run(self._rewritten(plan).finished(last=True), facts, few=True))

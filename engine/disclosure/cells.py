@@ -41,8 +41,11 @@ UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
 """Labels that say the least: they are hidden before others."""
 NO_SHELTER: Final = frozenset({"mixed", "unknown"})
 """Labels that are hidden with no other one: how many have them is known otherwise, or not counted everywhere."""
-TOGETHER: Final = f"labels that are hidden {secrets.token_hex(8)}"
-"""What these are called where they are counted as one; no label of a lake is called so."""
+HIDDEN: Final = f"labels that are hidden {secrets.token_hex(8)} "
+"""What these are called where they are counted as one that is not clear (``is_clear``), with a number for each relation's; no label
+of a lake is called so."""
+TOGETHER: Final = f"hidden labels together {secrets.token_hex(8)} "
+"""What they are called where they are one clear label, and which of their small counts would be hidden is asked."""
 LABEL: Final = "label"
 """What audits call the column of labels."""
 LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})

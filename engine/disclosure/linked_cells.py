@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.disclosure.cells import COMPLEMENTARY, SHOWN, SMALL, UNCLEAR
+from counterbalance.engine.disclosure.cells import COMPLEMENTARY, HIDDEN, SHOWN, SMALL, UNCLEAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -264,7 +264,7 @@ def _widen(
 def of_linked(
     rows: pa.Table,
     cells: Cells,
-    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]],
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     closed: NDArray[np.bool_],
     places: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     k: int,
@@ -273,7 +273,7 @@ def of_linked(
 ) -> NDArray[np.int8]:
     """Return what to hide in two-way tables and hierarchies; ``places``: table and cell of every row, first row of every cell."""
     table, place, first = places
-    counts, wholes, missing, of_hidden = numbers
+    counts, wholes, missing = numbers
     known = np.nan_to_num(counts)
     by = list(zip(*(rows[c].take(pa.array(first)).to_pylist() for c in cells.by), strict=True))
     by = by or [()] * len(first)
@@ -287,7 +287,7 @@ def of_linked(
         (
             sums_first and _depth(i, above),
             np.isnan(counts[i]),
-            not any(v in UNCLEAR for v in by[i]),
+            not any(v in UNCLEAR or str(v).startswith(HIDDEN) for v in by[i]),
             known[i] == 0,
             known[i],
             str(by[i]),
@@ -297,8 +297,6 @@ def of_linked(
     ]
     most = np.where(np.isnan(missing), np.inf, known + missing)
     small = is_small(counts, k) | is_small(missing, k)
-    if families:  # in a two-way table both margins may be known, of a label that is hidden, too
-        small &= ~of_hidden
     linked = _Linked(known, most, small, closed, preferred)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(first.tolist()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.disclosure.cells import (
     COMPLEMENTARY,
+    HIDDEN,
     LABEL,
     LABELS,
-    NO_SHELTER,
     OTHERS,
     SHOWN,
     SMALL,
     TOGETHER,
-    UNCLEAR,
 )
+from counterbalance.engine.disclosure.merged_labels import is_merged, rows_of_each
 from counterbalance.engine.disclosure.suppression import (
     along_concepts,
     beside_hidden,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from counterbalance.engine.disclosure.cells import Cells
+    from counterbalance.engine.disclosure.merged_labels import Merged, Of
 
 MIN_COUNT: Final = 10
 """Cells of perceived labels with fewer people or images are not shown without a purpose."""
@@ -69,22 +70,15 @@ class Unseen:
             and the labels.
         asked: Labels that a call is about: where one of these is unseen, all of its rows are.
         tables: By cells, keys of tables that are hidden: see ``tables_of_few``.
-        parameters: By relation of labels, those of its labels that are unseen.
+        merged: By relation of labels, and category of these, those of them that are counted as one.
+        together: The rows of the call in which these are one clear label.
     """
 
     labels: tuple[tuple[str | None, bool, frozenset[str]], ...] = ()
     asked: frozenset[str] = frozenset()
     tables: Mapping[Cells, Sequence[pa.Table]] = dataclasses.field(default_factory=dict)
-    parameters: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
-
-    def sums(self, cells: Iterable[Cells]) -> list[Mapping[str, frozenset[str]]]:
-        """Return the labels of each relation, if there are any, and these with unclear ones, which many audits leave out.
-
-        Nothing of audits that count neither labels nor what images of any label have.
-        """
-        if not self.parameters or not any(map(is_of_labels, cells)):
-            return []
-        return [self.parameters, {name: labels | UNCLEAR | NO_SHELTER for name, labels in self.parameters.items()}]
+    merged: Mapping[Of, Merged] = dataclasses.field(default_factory=dict)
+    together: pa.Table | None = None
 
     @property
     def is_asked(self) -> bool:
@@ -139,17 +133,28 @@ def tables_of_few(together: Iterable[pa.Table], cells: Sequence[Cells]) -> dict[
     """
     found: dict[Cells, list[pa.Table]] = {}
     for rows in together:
-        # few unclear images are no secret, and hide none of the others together
-        unclear = UNCLEAR | NO_SHELTER
-        hidden = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False, unseen=Unseen(), open_labels=unclear).blank
+        hidden = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False, unseen=Unseen()).blank
         its = np.ones(len(rows), bool)
         if LABEL in rows.column_names:
-            its = pc.fill_null(pc.equal(rows[LABEL], TOGETHER), fill_value=False).to_numpy(zero_copy_only=False)
+            its = pc.fill_null(pc.starts_with(rows[LABEL], TOGETHER), fill_value=False).to_numpy(zero_copy_only=False)
         for cell in filter(is_of_labels, cells):
             keys = [c for c in (*cell.within, *cell.totals) if c != LABEL]
             few = rows.filter(pa.array(its & hidden[cell.count]))
             found.setdefault(cell, []).append(few.select(keys))
     return found
+
+
+def tells_labels(cells: Iterable[Cells]) -> bool:
+    """Tell whether rows are about labels, each by itself, or about what images of any label have.
+
+    Others put labels beside each other, as annotators gave them, where several that are one would agree.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> [tells_labels([Cells("n", by=("label", "other_label"), joint=joint)]) for joint in (False, True)]
+        [True, False]
+    """
+    return any(is_of_labels(cell) or not (cell.joint or LABELS.isdisjoint(cell.by)) for cell in cells)
 
 
 def schema_of(rows: pa.Schema, cells: Sequence[Cells]) -> pa.Schema:
@@ -201,14 +206,19 @@ def protect(
     # what MIN_COUNT hides is hidden by every call on closed labels, so that two never tell more
     floors = dict.fromkeys((MIN_COUNT, min_count) if closed else (min_count,))
     found = _hidden(rows, cells, floors, closed=closed, thin=closed and not unseen.is_asked, unseen=unseen)
+    if unseen.merged:
+        found.add_merged(rows)
     blank, hidden = found.blank, found.why
     for cell in cells:
         blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, hidden != SHOWN))
     made = _without(rows, blank)
     hides = bool((hidden != SHOWN).any())
-    left = ~found.left_out(rows, _is_bare(made, _keys(cells)))
-    made, rows = made.filter(pa.array(left)), rows.filter(pa.array(left))
-    hidden, omitted = hidden[left], found.omitted[left]
+    left = ~found.left_out(rows, _is_bare(made, _keys(cells))) & ~is_merged(rows)
+    each = _of_each(rows, made.filter(pa.array(left)), cells, unseen)
+    left &= ~rows_in(rows, each.select([c for c in each.column_names if c in _keys(cells)]))
+    made, rows = (pa.concat_tables([table.filter(pa.array(left)), each]) for table in (made, rows))
+    hidden = np.append(hidden[left], np.full(len(each), np.int8(COMPLEMENTARY)))
+    omitted = np.append(found.omitted[left], np.zeros(len(each), bool))
     told = hidden != SHOWN
     if cells:
         made = _set(made, SUPPRESSED, pa.array(told))
@@ -229,7 +239,11 @@ def protect(
         made = made.filter(pa.array(listed & ~omitted))
         for cell in cells:
             made = _numbered(made, cell, json.loads(params)) if cell.places else made
-    elif not in_order and (hidden != SHOWN).any() and (named := sorted(_keys(cells) & {*rows.column_names} - _OF_ROWS)):
+    elif (
+        (len(each) or not in_order)
+        and (hidden != SHOWN).any()
+        and (named := sorted(_keys(cells) & {*rows.column_names} - _OF_ROWS))
+    ):
         made = _hidden_last(made, named)
     return _set(made, PARAMS, pa.array([params] * len(made), pa.string()))
 
@@ -276,20 +290,16 @@ class _Hidden:
     """Rows of tables and lines in which all are few."""
     told: NDArray[np.bool_]
     """Rows that are hidden whatever they count."""
-    of_hidden: NDArray[np.bool_]
-    """Rows of labels of which nothing is told, some of these."""
     thin_labels: dict[tuple[str, ...], NDArray[np.bool_]] = dataclasses.field(default_factory=dict)
     """Those that are so because of their label, by the columns that tell tables of all labels apart."""
 
     @classmethod
-    def of(
-        cls, told: NDArray[np.bool_], of_hidden: NDArray[np.bool_], columns: Mapping[Cells, Sequence[str]]
-    ) -> _Hidden:
+    def of(cls, told: NDArray[np.bool_], columns: Mapping[Cells, Sequence[str]]) -> _Hidden:
         """Return what is hidden whatever it counts."""
         blank = dict.fromkeys((c for own in columns.values() for c in own), told)
         omitted = told & any(cell.omit for cell in columns)
         why = np.where(told, np.int8(COMPLEMENTARY), np.int8(SHOWN))
-        return cls(blank, why, omitted, columns, np.zeros(len(told), bool), told, of_hidden)
+        return cls(blank, why, omitted, columns, np.zeros(len(told), bool), told)
 
     def add(self, rows: pa.Table, min_count: int, *, closed: bool) -> None:
         """Hide what counts under ``min_count`` need, beside what is hidden already."""
@@ -299,7 +309,7 @@ class _Hidden:
         ):  # what one hides, another may give away
             for cell, columns in self.columns.items():
                 already = self.blank[cell.count]
-                found = hidden_rows(rows, cell, min_count, already, alike=closed, of_hidden=self.of_hidden)
+                found = hidden_rows(rows, cell, min_count, already, alike=closed)
                 if closed:
                     hidden = self.blank[cell.count] | (found != SHOWN)
                     others = others_beside(rows, cell, hidden)
@@ -312,6 +322,17 @@ class _Hidden:
                     self.blank[column] = self.blank[column] | (found != SHOWN)
                 self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
                 self.omitted |= (found != SHOWN) if cell.omit else False
+
+    def add_merged(self, rows: pa.Table) -> None:
+        """Hide rows of several labels that are counted as one, and of all other images, among which audits of clear labels have them."""
+        merged = is_merged(rows)
+        for column in LABELS.intersection(rows.column_names):
+            if pa.types.is_string(rows.schema.field(column).type):
+                others = pc.fill_null(pc.equal(rows[column], OTHERS), fill_value=False)
+                merged |= others.to_numpy(zero_copy_only=False)
+        self.blank |= {column: where | merged for column, where in self.blank.items()}
+        self.omitted |= merged & any(cell.omit for cell in self.columns)
+        self.why = np.where(merged & (self.why == SHOWN), np.int8(COMPLEMENTARY), self.why)
 
     def add_thin(self, rows: pa.Table, cells: Iterable[Cells], *, alone: bool) -> None:
         """Hide tables, and lines of them, in which all siblings together are few, with what is 0 there.
@@ -328,7 +349,7 @@ class _Hidden:
             self.blank |= {column: where | self.thin for column, where in self.blank.items()}
         for cell in cells:
             if cell.by:
-                thin, of_label = thin_rows(rows, cell, MIN_COUNT, self.of_hidden)
+                thin, of_label = thin_rows(rows, cell, MIN_COUNT)
                 self.thin = self.thin | thin
                 for column in self.columns[cell]:
                     self.blank[column] = self.blank[column] | thin
@@ -374,16 +395,14 @@ def _hidden(
     closed: bool,
     thin: bool,
     unseen: Unseen,
-    open_labels: frozenset[str] = frozenset(),
 ) -> _Hidden:
     """Return what counts under each of the floors need; of two sides, each by itself where labels are closed.
 
-    A count that is hidden for the other side is shown by a call with another one, and protects nothing. Of ``open_labels`` small
-    counts are no reason to hide anything.
+    A count that is hidden for the other side is shown by a call with another one, and protects nothing.
     """
     told = _told(rows) | unseen.rows(rows, cells, None) if cells else np.zeros(len(rows), bool)
     columns, keys = {cell: _tell(cell, rows, cells) for cell in cells}, _keys(cells)
-    all_of = _Hidden.of(told, np.zeros(len(rows), bool), columns)
+    all_of = _Hidden.of(told, columns)
     if not closed:  # rows that one side lacks are no part of the other, either
         rows = _without(rows, {cell.count: told for cell in cells if cell.side is not None})
     for side in dict.fromkeys(cell.side for cell in cells) if closed else (None,):
@@ -392,8 +411,7 @@ def _hidden(
         its = rows.filter(pa.array(there))
         its_unseen = unseen.rows(its, cells, side)
         along = {made: names for cell, names in own.items() if closed and (made := along_concepts(cell)) is not None}
-        unasked = unseen.named(its, cells, side) | Unseen(((side, False, open_labels),)).named(its, cells, side)
-        found = _Hidden.of(told if side is None else its_unseen, unasked, along | own)
+        found = _Hidden.of(told if side is None else its_unseen, along | own)
         for column in {c for cell in own for c in (cell.of, cell.out_of) if c is not None} - keys:
             found.blank[column] = found.blank.get(column, False) | its_unseen
         if thin:
@@ -467,6 +485,17 @@ def _numbered(rows: pa.Table, cell: Cells, params: Mapping[str, Any]) -> pa.Tabl
     made = _set(rows, column, pa.array(place).cast(rows.schema.field(column).type))
     most = params.get(top)
     return made if most is None else made.filter(pa.array(place <= most))
+
+
+def _of_each(rows: pa.Table, shown: pa.Table, cells: Sequence[Cells], unseen: Unseen) -> pa.Table:
+    """Return a row for each label that is one with others; of unclear ones only where the audit has rows of unclear labels."""
+    if unseen.together is None or any(cell.omit for cell in cells):
+        return shown.slice(0, 0)
+    tells_unclear = bool(is_merged(rows).any())
+    merged = [replace(one, name=one.name.replace(HIDDEN, TOGETHER)) for one in unseen.merged.values()]
+    return rows_of_each(
+        unseen.together, shown, [one if tells_unclear else one.clear for one in merged], _keys(cells) - _OF_ROWS
+    )
 
 
 def _set(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:

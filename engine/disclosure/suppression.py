@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.disclosure.cells import (
     COMPLEMENTARY,
     CONCEPTS,
+    HIDDEN,
     LABEL,
     LABELS,
     NO_SHELTER,
@@ -45,7 +46,6 @@ def hidden_rows(
     already: NDArray[np.bool_] | None = None,
     *,
     alike: bool = False,
-    of_hidden: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int8]:
     """Return for every row whether its count is hidden, and why: ``SHOWN``, ``SMALL`` or ``COMPLEMENTARY``.
 
@@ -56,8 +56,6 @@ def hidden_rows(
         already: Rows whose count other cells hide: it must not follow from these, either.
         alike: Choose what is hidden with a small count so that other audits of the same labels choose alike: concepts by name, sums
             before parts, and of two-way tables the same whichever side is the first.
-        of_hidden: Rows of labels that are hidden whatever they count: which of these is small must not show in what else is hidden,
-            only how many they are together.
 
     Example:
         >>> from counterbalance.engine.disclosure.cells import Cells
@@ -69,19 +67,17 @@ def hidden_rows(
     if k < 1 or not len(rows):
         return np.zeros(len(rows), np.int8)
     already = np.zeros(len(rows), bool) if already is None else already
-    of_hidden = np.zeros(len(rows), bool) if of_hidden is None else of_hidden
     if cells.lines:
-        return _with_lines(rows, cells, k, already, of_hidden, alike=alike)
+        return _with_lines(rows, cells, k, already, alike=alike)
     if cells.overlap and cells.of is not None:  # what all have tells of no sum
         everywhere = rows[cells.count].is_valid().to_numpy() & (_numbers(rows[cells.count]) == _numbers(rows[cells.of]))
         if everywhere.any():
             found = np.zeros(len(rows), np.int8)
             some = rows.filter(pa.array(~everywhere))
-            chosen, hidden = already[~everywhere], of_hidden[~everywhere]
-            found[~everywhere] = hidden_rows(some, cells, k, chosen, alike=alike, of_hidden=hidden)
+            found[~everywhere] = hidden_rows(some, cells, k, already[~everywhere], alike=alike)
             return found
     if alike and len(cells.by) > 1 and not cells.joint:
-        return _whichever_side(rows, cells, k, already, of_hidden)
+        return _whichever_side(rows, cells, k, already)
     counts = _numbers(rows[cells.count])
     missing = np.full(len(rows), np.nan) if cells.out_of is None else _numbers(rows[cells.out_of]) - counts
     missing[missing < 0] = np.nan  # a sum that is not a part of it
@@ -100,34 +96,28 @@ def hidden_rows(
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)
     closed = np.ones(len(first), bool)  # unless some row of the cell shows it
     closed[place[~already]] = False
-    untold = np.ones(len(first), bool)  # of labels that are hidden, whatever else a row of the cell is about
-    untold[place[~of_hidden]] = False
     closed &= ~np.isnan(counts[first])  # a row without a number is not a part of its total
     if (len(cells.by) == 1 or cells.joint) and not cells.totals:
         names = _names(rows, cells.by).take(pa.array(first))
-        numbers = (counts[first], wholes[first], missing[first], untold)
+        numbers = (counts[first], wholes[first], missing[first])
         names_of = _is_unclear(names), _rank(names)
         of_concepts = CONCEPTS.issuperset(cells.by) and (LABEL in cells.within or LABELS.isdisjoint(cells.by))
         found = _of_siblings(
             table[first], numbers, closed, *names_of, k, overlap=cells.overlap, by_name=alike and of_concepts
         )
     else:
-        numbers = (counts[first], wholes[first], missing[first], untold)
+        numbers = (counts[first], wholes[first], missing[first])
         found = of_linked(rows, cells, numbers, closed, (table, place, first), k, sums_first=alike)
     return found[place]
 
 
-def _whichever_side(
-    rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], of_hidden: NDArray[np.bool_]
-) -> NDArray[np.int8]:
+def _whichever_side(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]) -> NDArray[np.int8]:
     """Return what to hide of a two-way table, the same where rows and columns change places."""
     by = sorted(cells.by, key=lambda column: sorted(map(str, rows[column].unique().to_pylist())))
     keys = [(column, "ascending") for column in (*cells.within, *cells.totals, *by)]
     order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
     found = np.zeros(len(rows), np.int8)
-    found[order] = hidden_rows(
-        rows.take(order), replace(cells, by=tuple(by)), k, already[order], of_hidden=of_hidden[order]
-    )
+    found[order] = hidden_rows(rows.take(order), replace(cells, by=tuple(by)), k, already[order])
     return found
 
 
@@ -162,16 +152,14 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist())
 
 
-def _with_lines(
-    rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], of_hidden: NDArray[np.bool_], *, alike: bool
-) -> NDArray[np.int8]:
+def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], *, alike: bool) -> NDArray[np.int8]:
     """Return what to hide of cells, and of rows about lines of them."""
     named = np.array([rows[column].is_valid().to_numpy(zero_copy_only=False) for column in cells.by])
     is_cell = named.all(axis=0)
     found = np.zeros(len(rows), np.int8)
     own = rows.filter(pa.array(is_cell))
     alone = replace(cells, lines=False)
-    found[is_cell] = hidden_rows(own, alone, k, already[is_cell], alike=alike, of_hidden=of_hidden[is_cell])
+    found[is_cell] = hidden_rows(own, alone, k, already[is_cell], alike=alike)
     hidden = found != SHOWN
     for pattern in np.unique(named[:, ~is_cell & named.any(axis=0)], axis=1).T:
         columns = [column for column, is_named in zip(cells.by, pattern, strict=True) if is_named]
@@ -182,7 +170,7 @@ def _with_lines(
 
 def _of_siblings(
     groups: NDArray[np.int64],
-    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]],
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     closed: NDArray[np.bool_],
     unclear: NDArray[np.bool_],
     rank: NDArray[np.int64],
@@ -201,7 +189,7 @@ def _of_siblings(
     By name, small cells have the same company whatever else is hidden: a cell that is hidden for a label which another audit does
     not count is shown there, and would be no shelter.
     """
-    counts, wholes, missing, of_hidden = numbers
+    counts, wholes, missing = numbers
     size = int(groups.max()) + 1
     known, lacking = np.nan_to_num(counts), np.maximum(np.nan_to_num(missing), 0)
     has_ends = ~np.isnan(missing)
@@ -211,7 +199,7 @@ def _of_siblings(
     double = is_small(-rest, k) & (whole > 0)  # so few more than there are: they are in two cells
     free = rest <= -k if overlap else np.zeros(size, bool)
     rest = np.maximum(rest, 0)
-    small = (is_small(counts, k) | is_small(missing, k)) & ~of_hidden
+    small = is_small(counts, k) | is_small(missing, k)
     first = small | closed
     touched = np.zeros(size, bool)
     touched[groups[first]] = True
@@ -271,20 +259,16 @@ def along_concepts(cells: Cells) -> Cells | None:
     )
 
 
-def thin_rows(
-    rows: pa.Table, cells: Cells, k: int, told: NDArray[np.bool_] | None = None
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def thin_rows(rows: pa.Table, cells: Cells, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows are of a table, or of a line of one, whose siblings together count fewer than ``k``, and which for their label.
 
     Lines without any count are not, nor are those of one label that has none. With the line of a label go others until what they
     count could be that of any, as :func:`hidden_rows` hides their sums: a line of which something is left would not be the thin one.
-    Lines of labels that are hidden whatever they count have no part in that: which of these has few must not show.
 
     Args:
         rows: The result of an audit.
         cells: Which of its columns count people or images.
         k: The smallest count that may be shown.
-        told: Rows of such labels.
 
     Returns:
         Rows that are thin, and those of them that are so because of their own label, and not whatever label they have.
@@ -305,15 +289,12 @@ def thin_rows(
         others = (*cells.by[:axis], *cells.by[axis + 1 :]) if len(axes) > 1 else ()
         line = _joined(around, _codes(rows, others))
         is_of_label = not LABELS.isdisjoint((*cells.within, *others))
-        here = np.ones(len(rows), bool)
-        if told is not None and is_of_label:
-            here = np.isin(line, line[~told])
         size = int(line.max(initial=0)) + 1
         sums: NDArray[np.float64] = np.bincount(line[first], counts[first], minlength=size).astype(np.float64)
         is_few = (sums < k) & ((sums > 0) | (LABEL not in {*cells.within, *others}))
-        few = np.isin(line, line[counted]) & is_few[line] & here
-        if here.any() and others and LABELS.issuperset(others):
-            few[here] |= _around_few(rows.filter(pa.array(here)), others, around[here], line[here], sums, k)
+        few = np.isin(line, line[counted]) & is_few[line]
+        if len(rows) and others and LABELS.issuperset(others):
+            few |= _around_few(rows, others, around, line, sums, k)
         thin |= few
         of_label |= few & is_of_label
     return thin, of_label
@@ -330,9 +311,10 @@ def _around_few(
     """Return which rows are of lines whose sums are hidden where they are the cells of their table."""
     _, first, place = np.unique(line, return_index=True, return_inverse=True)
     names, none = _names(rows, named).take(pa.array(first)), np.full(len(first), np.nan)
-    nothing = np.zeros(len(first), bool)
-    numbers = (sums[line[first]], none, none, nothing)
-    found = _of_siblings(table[first], numbers, nothing, _is_unclear(names), _rank(names), k, overlap=False)
+    numbers = (sums[line[first]], none, none)
+    found = _of_siblings(
+        table[first], numbers, np.zeros(len(first), bool), _is_unclear(names), _rank(names), k, overlap=False
+    )
     hidden: NDArray[np.bool_] = (found != SHOWN)[place]
     return hidden
 
@@ -482,7 +464,10 @@ def _names(rows: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
 def _is_unclear(names: pa.ChunkedArray) -> NDArray[np.bool_]:
     if not pa.types.is_string(names.type):
         return np.zeros(len(names), bool)
-    found: NDArray[np.bool_] = pc.is_in(names, pa.array(sorted(UNCLEAR))).to_numpy(zero_copy_only=False)
+    is_merged = pc.fill_null(pc.starts_with(names, HIDDEN), fill_value=False)
+    found: NDArray[np.bool_] = pc.or_(pc.is_in(names, pa.array(sorted(UNCLEAR))), is_merged).to_numpy(
+        zero_copy_only=False
+    )
     return found
 
 

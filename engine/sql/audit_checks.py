@@ -12,6 +12,7 @@ from counterbalance.engine.sql.plan import LabelCounts
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from counterbalance.engine.disclosure.merged_labels import Merged
     from counterbalance.engine.sql.plan import Plan
     from counterbalance.engine.sql.query_model import Query, QueryParameter
 
@@ -101,6 +102,24 @@ def odd_vectors(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tu
             length = "list_inner_product(v, v)"
             bad = f"count_if(NOT coalesce(isfinite({length}) AND {length} > 0, false))"
             yield parameter.name, exp.select(bad, "count(DISTINCT len(v))").from_(rows)
+
+
+def merged_rows(parameter: QueryParameter, table: exp.Table, merged: Mapping[str, Merged]) -> exp.Select:
+    """Return the query of a relation's rows with labels of each category as one; all of them as they are without any."""
+    column = next((c for c in _OF_LABELS if c in parameter.columns), None)
+    if column is None or not merged:
+        return exp.select("*").from_(table.copy())
+    label, kept = exp.case().else_(exp.column(column)), []
+
+    def are(labels: frozenset[str], category: str) -> exp.Expr:
+        is_one = exp.column(column).isin(*(exp.convert(v) for v in sorted(labels)))
+        return exp.and_(exp.column("category").eq(category), is_one) if "category" in parameter.columns else is_one
+
+    for category, one in merged.items():
+        label = label.when(are(one.labels, category), exp.convert(one.name))
+        kept += [are(one.without, category).not_()] if one.without else []
+    columns = [exp.column(c) for c in parameter.columns if c != column]
+    return exp.select(*columns, label.as_(column)).from_(table.copy()).where(*kept)
 
 
 def _labelled(parameter: QueryParameter, table: exp.Table | None) -> _Labelled | None:

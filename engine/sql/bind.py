@@ -65,6 +65,7 @@ from counterbalance.engine.sql.walk import find_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from counterbalance.engine.disclosure.merged_labels import Merged, Of
     from counterbalance.engine.sql.binding import Binding
     from counterbalance.engine.sql.query_model import Among, Meeting, Query, QueryParameter
     from counterbalance.engine.sql.resolver import Resolver
@@ -538,22 +539,15 @@ class Binder:
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),
         )
 
-    def called_instead(
-        self, query: Query, bound: Env, env: Env, labels: Mapping[str, frozenset[str]], name: str = ""
-    ) -> Plan:
+    def called_instead(self, query: Query, bound: Env, env: Env, merged: Mapping[Of, Merged]) -> Plan:
         """Return the plan of the same call with other rows in its relations of perceived labels: see ``AuditCall``."""
         others = {}
         for parameter in query.parameters:
             table = bound.relations.get(parameter.name)
             if table is not None and self._reads_closed(table):
+                own = {category: one for (name, category), one in merged.items() if name == parameter.name}
                 rows = exp.select("*").from_(table.copy())
-                if not labels:
-                    rows = rows.where("false")
-                elif "label" in parameter.columns and parameter.name in labels:
-                    label = exp.column("label").isin(*(exp.convert(v) for v in sorted(labels[parameter.name])))
-                    merged = exp.case().when(label, exp.convert(name)).else_(exp.column("label"))
-                    columns = [exp.column(c) for c in parameter.columns if c != "label"]
-                    rows = exp.select(*columns, merged.as_("label")).from_(table.copy())
+                rows = audit_checks.merged_rows(parameter, table, own) if merged else rows.where("false")
                 others[parameter.name] = exp.Table(this=exp.to_identifier(self._hoist(parameter.name, rows)))
         bound = replace(bound, relations={**bound.relations, **others})
         return self._alone(query, self._expanded_quietly(query, bound), env)
@@ -765,9 +759,11 @@ class Binder:
         return shown
 
 
-def _asked_of(binder: weakref.ref[Binder], query: Query, bound: Env, env: Env, *labels: Any) -> Plan | None:
+def _asked_of(
+    binder: weakref.ref[Binder], query: Query, bound: Env, env: Env, merged: Mapping[Of, Merged]
+) -> Plan | None:
     there = binder()
-    return None if there is None else there.called_instead(query, bound, env, *labels)
+    return None if there is None else there.called_instead(query, bound, env, merged)
 
 
 def _is_in_order(query: Query) -> bool:

@@ -7,6 +7,7 @@ import random
 import re
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import counterbalance as cb
 from counterbalance.engine.catalog import definitions
@@ -109,6 +110,21 @@ WORDS = ("murderer", "thief", "robber", "assault", "gangster")
 PLACES = ("France", "Brazil", "Japan")
 
 
+BARE = 6
+"""From this seed on, a third of the images of twins have nothing but a label: no caption, box, vector, nor other label. In one of
+two, so have all images of a hidden label."""
+NAMELESS = (
+    "vectors",
+    "asked",
+    "ranked",
+    "clusters",
+    "clusters_named",
+    "generations",
+    "predictions",
+    "predicted",
+    "features",
+)
+"""Tables of images in which no label stands."""
 HIDDEN = ({"c": 7, "d": 14}, {"c": 6, "d": 9})
 """Images of a twin with each label that is hidden: one with a small one where none are unclear, or two small ones."""
 
@@ -123,6 +139,7 @@ def random_lake(build, folder, seed, order=None):
     size = draw.choice([60, 120, 200]) if order is None else 200
     ids = list(range(1, size + 1))
     shares = draw.choice([(50, 43, 5, 2, 0), (78, 15, 5, 0, 2), (48, 48, 4, 0, 0), (58, 30, 10, 2, 2)])
+    bare = set()
     if order is None:
         gender = draw.choices(["a", "b", "c", "unclear", "mixed"], shares, k=size)
     else:
@@ -130,8 +147,12 @@ def random_lake(build, folder, seed, order=None):
         gender = draw.choices(["a", "b", "unclear"], [60, 30, 10 * (seed % 2)], k=size)
         values = [label for label, count in counts.items() for _ in range(count)]
         of = random.Random(order)
-        of.shuffle(values)
-        for place, value in zip(draw.sample(range(size), len(values)), values, strict=True):
+        places = draw.sample(range(size), len(values))
+        if seed >= BARE:
+            bare = {*draw.sample(ids, size // 3), *(ids[place] for place in places[: len(values) // 2])}
+        if order or not bare:  # else all images of the first label that is hidden are bare
+            of.shuffle(values)
+        for place, value in zip(places, values, strict=True):
             gender[place] = value
     rare = 25 if order is not None and seed % 4 > 1 else 1
     hidden = {"c", "d"} if order is not None else {}
@@ -159,30 +180,34 @@ def random_lake(build, folder, seed, order=None):
         ("perceived_gender", gender, "x"), ("perceived_gender", mostly(gender), "y"), ("perceived_race", race, "x"),
         ("scene", scene, "x"), ("hateful", ["yes"] * size, "x"),
     ]  # fmt: skip
-    lake.ingest(
-        {
-            "images": build.images(image_id=ids, key=[f"k{i}" for i in ids]),
-            "captions": build.captions(
-                caption_id=list(range(2 * size)), image_id=ids * 2, text=[text() for _ in ids * 2],
-                origin=["human"] * size + ["generated"] * size,
-            ),
-            "detections": build.detections(
-                detection_id=list(range(len(boxes) + size)), image_id=[*(i for i, _ in boxes), *ids],
-                category=[*(c for _, c in boxes), *["person"] * size],
-                x=[10.0] * (len(boxes) + size), y=[10.0] * (len(boxes) + size),
-                width=[draw.choice([20.0, 40.0, 70.0, 120.0]) for _ in range(len(boxes) + size)],
-                height=[150.0] * (len(boxes) + size), is_crowd=[False] * (len(boxes) + size),
-            ),
-            "labels": build.labels(
-                label_id=list(range((len(labels) + 1) * size)), image_id=ids * (len(labels) + 1),
-                detection_id=[None] * (len(labels) * size) + [len(boxes) + i for i in range(size)],
-                attribute=[*(a for a, _, _ in labels for _ in ids), *["perceived_age"] * size],
-                value=[*(v for _, values, _ in labels for v in values), *gender],
-                score=[draw.random() for _ in range((len(labels) + 1) * size)],
-                annotator=[*(w for _, _, w in labels for _ in ids), *["x"] * size],
-            ),
-        }
-    )  # fmt: skip
+    parts = {
+        "images": build.images(image_id=ids, key=[f"k{i}" for i in ids]),
+        "captions": build.captions(
+            caption_id=list(range(2 * size)), image_id=ids * 2, text=[text() for _ in ids * 2],
+            origin=["human"] * size + ["generated"] * size,
+        ),
+        "detections": build.detections(
+            detection_id=list(range(len(boxes) + size)), image_id=[*(i for i, _ in boxes), *ids],
+            category=[*(c for _, c in boxes), *["person"] * size],
+            x=[10.0] * (len(boxes) + size), y=[10.0] * (len(boxes) + size),
+            width=[draw.choice([20.0, 40.0, 70.0, 120.0]) for _ in range(len(boxes) + size)],
+            height=[150.0] * (len(boxes) + size), is_crowd=[False] * (len(boxes) + size),
+        ),
+        "labels": build.labels(
+            label_id=list(range((len(labels) + 1) * size)), image_id=ids * (len(labels) + 1),
+            detection_id=[None] * (len(labels) * size) + [len(boxes) + i for i in range(size)],
+            attribute=[*(a for a, _, _ in labels for _ in ids), *["perceived_age"] * size],
+            value=[*(v for _, values, _ in labels for v in values), *gender],
+            score=[draw.random() for _ in range((len(labels) + 1) * size)],
+            annotator=[*(w for _, _, w in labels for _ in ids), *["x"] * size],
+        ),
+    }  # fmt: skip
+    if bare:
+        of_others = pc.is_in(parts["labels"]["attribute"], pa.array(["perceived_race", "scene", "hateful"]))
+        for name, some in {"captions": True, "detections": True, "labels": of_others}.items():
+            gone = pc.and_(pc.is_in(parts[name]["image_id"], pa.array(sorted(bare))), some)
+            parts[name] = parts[name].filter(pc.invert(gone))
+    lake.ingest(parts)
     edits = {
         "edit_id": [1000 + i for i in ids], "image_id": [i - i % 3 // 2 for i in ids], "label": gender, "template": draw.choices(["t", "u", "v"], [50, 45, 5], k=size),
         "accepted": draw.choices([True, False], [80, 20], k=size), "predicted": mostly(gender),
@@ -258,7 +283,16 @@ def random_lake(build, folder, seed, order=None):
         "open_concepts": {"row_id": ids, "image_id": ids, "concept": gender},
         "open_words": {"row_id": list(range(44)), "class": [c for c in "xyab" for _ in range(11)], "embedding": [look() for _ in range(44)]},
     }  # fmt: skip
+    if bare:
+        for name in NAMELESS:
+            stored[name] = _where(stored[name], [i not in bare for i in stored[name]["image_id"]])
+        is_kept = [c == "look" or i not in bare for c, i in zip(attributes["category"], ids * 2, strict=True)]
+        stored["open_attributes"] = _where(attributes, is_kept)
     return lake, stored
+
+
+def _where(columns, is_kept):
+    return {name: list(itertools.compress(values, is_kept)) for name, values in columns.items()}
 
 
 def store(lake, stored, there, text):
