@@ -42,10 +42,10 @@ UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
 NO_SHELTER: Final = frozenset({"mixed", "unknown"})
 """Labels that are hidden with no other one: how many have them is known otherwise, or not counted everywhere."""
 HIDDEN: Final = f"labels that are hidden {secrets.token_hex(8)} "
-"""What these are called where they are counted as one that is not clear (``is_clear``), with a number for each relation's; no label
-of a lake is called so."""
+"""Name of labels that are hidden, counted as one that is not clear (``is_clear``), before the number of their relations; no label of
+a lake is called so."""
 TOGETHER: Final = f"hidden labels together {secrets.token_hex(8)} "
-"""What they are called where they are one clear label, and which of their small counts would be hidden is asked."""
+"""Name of the same where they are one clear label, and which of its counts would be hidden is asked."""
 LABEL: Final = "label"
 """What audits call the column of labels."""
 LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})

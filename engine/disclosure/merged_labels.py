@@ -113,7 +113,7 @@ def rows_of_each(together: pa.Table, rows: pa.Table, merged: Iterable[Merged], k
 
     Example:
         >>> together = pa.table({"label": ["a", f"{TOGETHER}0"], "count": [30, 15]})
-        >>> named = rows_of_each(together, together.slice(0, 1), [Merged(frozenset("cd"), f"{TOGETHER}0")], {"label"})
+        >>> named = rows_of_each(together, together.slice(0, 1), [Merged(frozenset("cd"), f"{HIDDEN}0")], {"label"})
         >>> named.to_pydict()
         {'label': ['c', 'd'], 'count': [None, None]}
     """
@@ -121,7 +121,8 @@ def rows_of_each(together: pa.Table, rows: pa.Table, merged: Iterable[Merged], k
     found = together.filter(pa.array(is_merged(together, TOGETHER)))
     labels: dict[str | None, list[str | None]] = {}
     for one in merged:
-        labels[one.name] = sorted({*labels.get(one.name, ()), *one.labels})
+        name = one.name.replace(HIDDEN, TOGETHER)
+        labels[name] = sorted({*labels.get(name, ()), *one.labels})
     for column in [name for name in keys if pa.types.is_string(rows.schema.field(name).type)]:
         is_named = is_merged(found.select([column]), TOGETHER)
         others = [name for name in keys if name != column]

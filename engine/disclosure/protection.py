@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.disclosure.cells import (
     COMPLEMENTARY,
-    HIDDEN,
     LABEL,
     LABELS,
     OTHERS,
@@ -492,10 +491,8 @@ def _of_each(rows: pa.Table, shown: pa.Table, cells: Sequence[Cells], unseen: Un
     if unseen.together is None or any(cell.omit for cell in cells):
         return shown.slice(0, 0)
     tells_unclear = bool(is_merged(rows).any())
-    merged = [replace(one, name=one.name.replace(HIDDEN, TOGETHER)) for one in unseen.merged.values()]
-    return rows_of_each(
-        unseen.together, shown, [one if tells_unclear else one.clear for one in merged], _keys(cells) - _OF_ROWS
-    )
+    merged = [one if tells_unclear else one.clear for one in unseen.merged.values()]
+    return rows_of_each(unseen.together, shown, merged, _keys(cells) - _OF_ROWS)
 
 
 def _set(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
