@@ -22,7 +22,8 @@ from counterbalance.engine.backends.duckdb.backend import DuckDB, is_closed
 from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.catalog import access
 from counterbalance.engine.catalog.pinned import pin
-from counterbalance.engine.disclosure import protection
+from counterbalance.engine.disclosure import protection, refusals
+from counterbalance.engine.disclosure.cells import MIN_COUNT
 from counterbalance.engine.disclosure.merged_labels import Labelled, merged_labels, together
 from counterbalance.engine.disclosure.suppression import hidden_labels
 from counterbalance.engine.errors import (
@@ -260,18 +261,18 @@ class QueryEngine:
     def _protected(self, call: AuditCall, facts: Facts) -> pa.Table:
         checks = call.checks
         vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in checks.vectors.items()}
-        protection.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
+        refusals.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
         for name, (plan, is_apart) in checks.doubles.items():
             images = self._unprotected(plan, facts).column(0)[0].as_py()
-            protection.refuse_doubles(call.query.name, name, images, overlap=not is_apart)
+            refusals.refuse_doubles(call.query.name, name, images, overlap=not is_apart)
         for name, plan in checks.shared.items():
-            protection.refuse_shared_terms(call.query.name, name, self._unprotected(plan, facts).column(0)[0].as_py())
+            refusals.refuse_shared_terms(call.query.name, name, self._unprotected(plan, facts).column(0)[0].as_py())
         unseen = self._unseen(call, facts)
         if unseen.is_asked:
             # whether it fails, and how long it takes, would tell which of the hidden labels is small
             found = self._instead(call, {}, facts)
             facts.hidden.append(
-                f"{call.query.name}() shows no number: a label that it names has fewer than {protection.MIN_COUNT} images, or "
+                f"{call.query.name}() shows no number: a label that it names has fewer than {MIN_COUNT} images, or "
                 "would give away one that has"
             )
         else:
@@ -281,15 +282,15 @@ class QueryEngine:
             if not unseen.merged or call.query.among or others:
                 is_short = call.query.level is None  # others have a row an image
                 found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
-                protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
+                refusals.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
             if unseen.merged:
                 few = [self._instead(call, one, facts) for one in together(unseen.merged)]
                 unseen = replace(unseen, tables=protection.tables_of_few(few, call.query.cells))
                 if not call.query.among:  # others are about labels by themselves
                     found, unseen = self._instead(call, unseen.merged, facts), replace(unseen, together=few[0])
-        protection.require_columns(call.query.name, found.schema, call.query.cells)
+        refusals.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
-            protection.refuse_row_level(call.query.name, found.schema)
+            refusals.refuse_row_level(call.query.name, found.schema)
         shown = protection.protect(
             found,
             call.query.cells,
@@ -321,7 +322,7 @@ class QueryEngine:
             rows = self._unprotected(counts.plan, facts)
             if counts.beside is not None:
                 apart.append((counts.parameter, counts.beside, rows))
-            labels = hidden_labels(rows, protection.MIN_COUNT)
+            labels = hidden_labels(rows, MIN_COUNT)
             found.append((counts.side, counts.is_anywhere, labels))
             for category in set(rows["category"].to_pylist()):
                 own = relations.get((counts.parameter, category), Labelled(counts.side, frozenset(), frozenset()))
@@ -331,9 +332,9 @@ class QueryEngine:
         merged = merged_labels(relations) if protection.tells_labels(call.query.cells) else {}
         unseen = protection.Unseen(tuple(found), call.checks.labels, merged=merged)
         if call.drawn:  # before others, which count images of the subset
-            protection.refuse_drawn(call.query.name, unseen)
+            refusals.refuse_drawn(call.query.name, unseen)
         for parameter, beside, rows in apart:
-            protection.refuse_few_apart(call.query.name, parameter, beside, rows)
+            refusals.refuse_few_apart(call.query.name, parameter, beside, rows)
         return unseen
 
     def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
@@ -356,7 +357,7 @@ class QueryEngine:
         """Return the columns of an audit before small cells are hidden, looked up once."""
         if call.schema is None:
             call.schema = self._schema(self._final(call), facts)
-            protection.require_columns(call.query.name, call.schema, call.query.cells)
+            refusals.require_columns(call.query.name, call.schema, call.query.cells)
         return call.schema
 
     def _audit_schema(self, call: AuditCall, facts: Facts) -> pa.Table:

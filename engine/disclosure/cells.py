@@ -32,6 +32,8 @@ _KEYS: Final = {
     "side": "line",
 }
 
+MIN_COUNT: Final = 10
+"""Cells of perceived labels with fewer people or images are not shown without a purpose."""
 SHOWN: Final = 0
 SMALL: Final = 1
 COMPLEMENTARY: Final = 2

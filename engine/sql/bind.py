@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
-from counterbalance.engine.disclosure.protection import MIN_COUNT
+from counterbalance.engine.disclosure.cells import MIN_COUNT
 from counterbalance.engine.errors import (
     CounterbalanceError,
     NotFoundError,

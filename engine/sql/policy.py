@@ -11,7 +11,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from counterbalance.engine.disclosure.protection import MIN_COUNT
+from counterbalance.engine.disclosure.cells import MIN_COUNT
 from counterbalance.engine.errors import CounterbalanceError, LimitError, SensitiveError
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import is_sensitive

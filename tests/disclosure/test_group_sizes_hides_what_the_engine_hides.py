@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
-from counterbalance.engine.disclosure.cells import UNCLEAR
-from counterbalance.engine.disclosure.protection import MIN_COUNT
+from counterbalance.engine.disclosure.cells import MIN_COUNT, UNCLEAR
 from counterbalance.engine.disclosure.suppression import hidden_labels
 
 G = "image_labels('perceived_gender')"

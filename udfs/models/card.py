@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.disclosure.protection import MIN_COUNT
+from counterbalance.engine.disclosure.cells import MIN_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.disclosure.protection import MIN_COUNT
+from counterbalance.engine.disclosure.cells import MIN_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
