@@ -22,6 +22,17 @@ class OutputPath(click.Path):
         return super().convert(local_path(value), param, ctx)
 
 
+def names_in(group: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes the name of something that installed packages offer, such as a format."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        from counterbalance.engine.plugins import by_name
+
+        return [name for name in sorted(by_name(group)) if name.startswith(incomplete)]
+
+    return complete
+
+
 class WithExamples(click.Command):
     """A command or a group that shows ``examples``, whole command lines, in its help."""
 

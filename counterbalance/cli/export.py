@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from counterbalance.cli.base import OutputPath, declare
+from counterbalance.cli.base import OutputPath, declare, names_in
 from counterbalance.cli.options import (
     connect,
     download_option,
@@ -37,7 +37,13 @@ EXAMPLES = (
 @click.argument("lake", type=click.Path())
 @click.argument("what", metavar="QUERY|TABLE")
 @click.argument("folder", metavar="DIR", type=OutputPath(path_type=Path))
-@click.option("--to", required=True, metavar="TARGET", help="webdataset, coco, imagefolder, parquet or hf.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="TARGET",
+    shell_complete=names_in("counterbalance.exports"),
+    help="webdataset, coco, imagefolder, parquet or hf.",
+)
 @click.option("--shard-size", metavar="N|SIZE", help="Rows or bytes of a shard, e.g. 10000 or 500MB.  [default: 500MB]")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export in DIR.")
 @click.option("--key", metavar="COLUMN", help="What names samples.  [default: edit_id, key, image_id …]")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli import values
-from counterbalance.cli.base import declare
+from counterbalance.cli.base import declare, names_in
 from counterbalance.cli.options import connect, durable_option, json_option, print_json, progress_option, shown
 from counterbalance.shell import errors
 
@@ -38,6 +38,7 @@ _FORMATS = (
     "format_",
     default="auto",
     metavar="FORMAT",
+    shell_complete=names_in("counterbalance.formats"),
     help=f"{_FORMATS}.  [default: what the content tells]",
 )
 @click.option("--split", metavar="NAME", help="Name of the split; else read from file names.")

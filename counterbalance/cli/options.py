@@ -41,7 +41,7 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "-o",
         "--output",
         "path",
-        type=OutputPath(dir_okay=False, path_type=Path),
+        type=OutputPath(path_type=Path),
         help="Write to FILE; the format from its suffix.",
     )
     @functools.wraps(function)
@@ -57,7 +57,7 @@ def _output(format_: str | None, path: Path | None) -> OutputOptions:
     if format_ is None and path is not None:
         format_ = format_of(path)
         if format_ is None:
-            raise click.UsageError(f"{no_format(path)}; or give one with --format")
+            raise click.UsageError(f"{no_format(path)}; or give one with --format; export writes pictures as files")
     return OutputOptions(format_ or "table", path)
 
 

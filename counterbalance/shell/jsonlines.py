@@ -42,7 +42,8 @@ def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
 def left_out(schema: pa.Schema, format_: str) -> list[str]:
     """Return a note for every column of bytes, which text formats leave out."""
     names = [f.name for f in schema if is_binary(f.type)]
-    return [f"column {n!r} holds bytes and is left out of {format_}; parquet and arrow keep it" for n in names]
+    kept = "parquet and arrow keep it, and export writes pictures as files"
+    return [f"column {n!r} holds bytes and is left out of {format_}; {kept}" for n in names]
 
 
 def _objects(batch: pa.RecordBatch, names: list[str]) -> pa.Array:

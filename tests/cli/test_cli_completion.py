@@ -43,3 +43,20 @@ def test_a_shell_completes(shell, before, name, capsys, tmp_path):
         [*START[shell], script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("audit\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("cbal ingest a.lake shards --format vi", "visualgenome"), ("cbal export a.lake images there --to image", "imagefolder")],
+)  # fmt: skip
+def test_names_of_formats_are_completed(words, found):
+    environment = {
+        **os.environ,
+        "_CBAL_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    done = subprocess.run(
+        [Path(sys.executable).parent / "cbal"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"plain,{found}\n"

@@ -100,4 +100,12 @@ def test_columns_of_bytes_are_left_out_with_a_note(lake, capfd):
     assert main(["sql", lake.uri, "SELECT 1 AS a, 'x'::BLOB AS picture", "--json"]) == 0
     out, err = capfd.readouterr()
     assert json.loads(out) == [{"a": 1}]
-    assert err == "note: column 'picture' holds bytes and is left out of json; parquet and arrow keep it\n"
+    assert (
+        err
+        == "note: column 'picture' holds bytes and is left out of json; parquet and arrow keep it, and export writes pictures as files\n"
+    )
+
+
+def test_a_folder_is_told_what_writes_pictures(lake, tmp_path, capfd):
+    assert main(["sql", lake.uri, QUERY, "-o", str(tmp_path)]) == 2
+    assert "export writes pictures as files" in capfd.readouterr().err

@@ -129,7 +129,7 @@ def test_a_text_that_no_cell_holds_is_cut_and_told():
     told, data = written(pa.table({"a": ["x" * 40_000, "y"], "picture": [b"1", b"2"]}))
     assert len(sheets(data)[0]["A2"][1]) == 32_767
     assert told.notes == [
-        "column 'picture' holds bytes and is left out of xlsx; parquet and arrow keep it",
+        "column 'picture' holds bytes and is left out of xlsx; parquet and arrow keep it, and export writes pictures as files",
         "1 texts of 'a' are longer than a cell of Excel, and were cut; .csv and .parquet keep them",
     ]
 
