@@ -248,7 +248,7 @@ def hidden_at_least(rows: pa.Table, cells: Sequence[Cells]) -> dict[str, pa.Arra
         >>> from counterbalance.engine.disclosure.cells import Cells
         >>> rows = pa.table({"label": ["a", "b", "c"], "count": [3, 12, 40]})
         >>> hidden_at_least(rows, [Cells("count", by=("label",))])["count"].to_pylist()
-        [True, False, False]
+        [True, True, False]
     """
     found = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False, unseen=Unseen())
     return {cell.count: pa.array(found.blank[cell.count]) for cell in cells}

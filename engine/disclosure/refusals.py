@@ -167,6 +167,7 @@ def refuse_drawn(name: str, unseen: Unseen) -> None:
         SensitiveError: There are such labels: the size of the subset would tell how many images one has.
 
     Example:
+        >>> from counterbalance.engine.disclosure.protection import Unseen
         >>> refuse_drawn("leakage", Unseen(((None, False, frozenset()),)))
     """
     if any(labels for _, _, labels in unseen.labels):
