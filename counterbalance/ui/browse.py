@@ -36,6 +36,10 @@ _MOST_PAGE: Final = 240
 _TEXT: Final = 2_000
 """Characters of a text that are shown; a tile shows fewer."""
 _TILE_TEXT: Final = 160
+_TILE_TEXTS: Final = 20
+"""Captions of an image among which one with a word that is looked for is found."""
+_BEFORE: Final = 30
+"""Characters of a text that are shown before a word that is marked, where a tile has no room for more."""
 _ROWS: Final = 200
 """Captions, boxes and labels of an image that are shown, at most, of each."""
 _SIMILAR: Final = 12
@@ -58,7 +62,7 @@ async def browse(request: Request) -> Response:
         found = request.app.state.selections.get(lake, session, narrowed)
         total = len(found.ids)
         return {
-            "images": _tiles(session, found.page(offset, PAGE)),
+            "images": _tiles(session, found.page(offset, PAGE), filters),
             "total": total,
             "facets": facets.facets(session, found, filters),
             "sorts": selection.sorts(found.columns),
@@ -105,7 +109,7 @@ async def images(request: Request) -> Response:
         found = request.app.state.selections.get(lake, session, filters)
         total = len(found.ids)
         shown = total if total < selection.MOST else "many"
-        return {"images": _tiles(session, found.page(offset, limit)), "offset": offset, "total": shown}
+        return {"images": _tiles(session, found.page(offset, limit), filters), "offset": offset, "total": shown}
 
     found = await request.app.state.place.ask(request, work, **filters.session)
     return _then_pictures(request, as_json(found), found["images"], filters)
@@ -200,22 +204,53 @@ def _shown(text: Any, most: int = _TEXT) -> str:
     return plain(whole[:most]) + (f" … ({len(whole):,} characters)" if len(whole) > most else "")
 
 
-def _tiles(session: Session, ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Return id, size and first caption of images, in their order."""
+def _tiles(session: Session, ids: Sequence[int], filters: Filters) -> list[dict[str, Any]]:
+    """Return id, size and a caption of images, in their order: the first that has a word looked for, else the first."""
     if not ids:
         return []
     wanted = ", ".join(map(str, ids))
     rows = session.sql(f"SELECT image_id, width, height FROM images WHERE image_id IN ({wanted})").fetchall()
+    most, letters = (_TILE_TEXTS, _TEXT) if filters.terms or filters.mark else (1, _TILE_TEXT)
     texts = session.sql(
-        f"SELECT image_id, arg_min(left(text, {_TILE_TEXT}), caption_id) FROM captions "
-        f"WHERE image_id IN ({wanted}) GROUP BY image_id"
+        f"SELECT image_id, list(left(text, {letters}) ORDER BY caption_id)[:{most}] FROM captions "
+        f"WHERE image_id IN ({wanted}) AND text IS NOT NULL GROUP BY image_id"
     ).fetchall()
     captions, sizes = dict(texts), {image: (width, height) for image, width, height in rows}
     return [
-        {"image_id": i, "width": sizes[i][0], "height": sizes[i][1], "caption": plain(captions.get(i) or "")}
+        {"image_id": i, "width": sizes[i][0], "height": sizes[i][1], **_caption(captions.get(i) or [], filters)}
         for i in ids
         if i in sizes
     ]
+
+
+def _caption(texts: Sequence[str], filters: Filters) -> dict[str, Any]:
+    """Return what a tile shows of captions: of the first that has a word looked for, from a little before that word."""
+    for text in map(plain, texts):
+        parts = _parts(text, filters)
+        if any(is_word for _, is_word in parts):
+            break
+    else:
+        parts = [(plain(text), False) for text in texts[:1]]
+    parts = _near_the_first_word(parts)
+    return {"caption": "".join(text for text, _ in parts), "parts": [{"text": t, "marked": m} for t, m in parts]}
+
+
+def _near_the_first_word(parts: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """Return as much of a text in parts as a tile has room for, with the first word that is marked.
+
+    Example:
+        >>> _near_the_first_word([("a picture from the archive that shows a ", False), ("dog", True), (" or two", False)])
+        [('… the archive that shows a ', False), ('dog', True), (' or two', False)]
+    """
+    found, left = list(parts), _TILE_TEXT
+    if len(found) > 1 and not found[0][1] and len(found[0][0]) > _BEFORE:
+        found[0] = ("… " + found[0][0][-_BEFORE:].partition(" ")[2], False)
+    shown = []
+    for text, is_word in found:
+        if left > 0:
+            shown.append((text[:left], is_word))
+        left -= len(text)
+    return shown
 
 
 def _about(row: dict[str, Any]) -> list[tuple[str, str]]:
@@ -292,7 +327,6 @@ def _path(mask: NDArray[np.bool_]) -> str:
 
 def _captions(session: Session, image_id: int, filters: Filters) -> list[dict[str, Any]]:
     """Return the captions of an image in parts, of which those that are looked for are marked."""
-    terms = filters.terms
     rows = session.sql(
         "SELECT text, origin, similarity FROM captions WHERE image_id = $id "
         f"ORDER BY text IS NULL, caption_id LIMIT {_ROWS}",  # a condition on the text would read those of all images
@@ -300,14 +334,18 @@ def _captions(session: Session, image_id: int, filters: Filters) -> list[dict[st
     ).fetchall()
     return [
         {
-            "parts": marked(shown, [*terms, *_standing(shown, filters.mark)]),
+            "parts": _parts(_shown(text), filters),
             "origin": _shown(origin, 80) if origin else "",
             "similarity": similarity,
         }
         for text, origin, similarity in rows
         if text is not None
-        for shown in [_shown(text)]
     ]
+
+
+def _parts(text: str, filters: Filters) -> list[tuple[str, bool]]:
+    """Return a text in parts, and of each whether it is looked for."""
+    return marked(text, [*filters.terms, *_standing(text, filters.mark)])
 
 
 def _standing(text: str, terms: Sequence[str]) -> list[str]:
@@ -375,7 +413,7 @@ def _similar(session: Session, columns: selection.Columns, image_id: int, *, uns
     if not session.sql(f"SELECT 1 FROM images WHERE image_id = {image_id} AND {column} IS NOT NULL").fetchall():
         return []
     near = Filters(similar=image_id, unsafe=unsafe).query(columns)
-    return _tiles(session, [i for (i,) in session.sql(f"{near}\nLIMIT {_SIMILAR}").fetchall()])
+    return _tiles(session, [i for (i,) in session.sql(f"{near}\nLIMIT {_SIMILAR}").fetchall()], Filters())
 
 
 ROUTES: Final = (

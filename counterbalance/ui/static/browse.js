@@ -26,7 +26,8 @@ function tile(image) {
     alt: "", loading: "lazy", decoding: "async",
     src: `/api/lakes/${lake}/images/${image.image_id}/picture?side=320${seen}`,
   });
-  const caption = element("bdi", {}, image.caption || `image ${image.image_id}`);
+  const parts = image.parts.map((part) => (part.marked ? element("mark", {}, part.text) : part.text));
+  const caption = element("bdi", {}, ...(parts.length ? parts : [`image ${image.image_id}`]));
   const link = element("a", { href: `/lakes/${lake}/images/${image.image_id}${address ? `?${address}` : ""}` },
     picture, element("span", { className: "caption" }, caption));
   return element("li", { id: `i${image.image_id}` }, link);

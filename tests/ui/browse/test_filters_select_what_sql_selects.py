@@ -107,8 +107,13 @@ def test_a_sort_goes_before_the_order_of_sql(client):
 
 def test_a_tile_has_the_first_caption(client):
     first, *_, last = client.get(WHERE).json()["images"]
-    assert first == {"image_id": 1, "width": 640, "height": 480, "caption": "a man rides a horse"}
-    assert last == {"image_id": 6, "width": 100, "height": 900, "caption": "un caf\xe9 pr\xe8s de la gare"}
+    assert [first[name] for name in ("image_id", "width", "height", "caption")] == [1, 640, 480, "a man rides a horse"]
+    assert [last[name] for name in ("image_id", "width", "height", "caption")] == [
+        6,
+        100,
+        900,
+        "un caf\xe9 pr\xe8s de la gare",
+    ]
 
 
 def test_unsafe_images_are_shown_to_those_who_ask(serve, pictured, picture):
