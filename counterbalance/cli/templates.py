@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from sqlglot import exp
+    from sqlglot.tokenizer_core import Token
+
+    from counterbalance.engine.session import Session
 
 _PROBLEMS: Final = 1
 _TEMPLATE: Final = """\
@@ -123,7 +126,7 @@ def _problems(path: Path) -> Iterator[str]:
     import pyarrow as pa
 
     import counterbalance
-    from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError
+    from counterbalance.engine.errors import NotFoundError, RequestError
     from counterbalance.engine.sql import queries, query_files, scope
 
     try:
@@ -161,15 +164,61 @@ def _problems(path: Path) -> Iterator[str]:
             errors.note(f"{path} has no [[cells]]: no count of its rows is hidden")
         if any(p.default is None for p in query.parameters):
             return
-        try:
-            session.audit(str(path)).columns  # noqa: B018 - which are known when all was bound
-        except CounterbalanceError as error:
-            yield f"{query.place}: {error.message}"
+        yield from _failures(session, path, text, sql, place)
+
+
+def _failures(session: Session, path: Path, text: str, sql: str, place: str) -> Iterator[str]:
+    """Yield what fails over an empty lake: of columns that are not there each, wherever it stands."""
+    from tempfile import TemporaryDirectory
+
+    from counterbalance.engine.errors import CounterbalanceError
+
+    told: set[str] = set()
+    with TemporaryDirectory() as folder:
+        file = path
+        while True:
+            try:
+                session.audit(str(file)).columns  # noqa: B018 - which are known when all was bound
+            except CounterbalanceError as error:
+                column = {*re.findall(r"^no column '([^']+)'", error.message)} - told
+                tokens = _tokens(sql, column)
+                yield from (f"{_at(place, token)}: {error.message}" for token in tokens)
+                if not tokens:
+                    yield from () if told else (f"{place}: {error.message}",)
+                    return
+                told |= column
+                front, _, rest = text.rpartition(sql)
+                sql = _without(sql, tokens)
+                text = front + sql + rest
+                file = Path(folder) / f"{path.stem}_{len(told)}.sql"  # another audit than the one before
+                file.write_text(text, encoding="utf-8")
+            else:
+                return
+
+
+def _without(sql: str, tokens: Sequence[Token]) -> str:
+    """Return SQL with NULL in the place of some words, so that others are found."""
+    for token in reversed(tokens):
+        sql = sql[: token.start] + "NULL" + sql[token.end + 1 :]
+    return sql
+
+
+def _tokens(sql: str, words: Collection[str]) -> list[Token]:
+    """Return where some words stand in SQL, outside of texts."""
+    import sqlglot
+
+    tokens = sqlglot.tokenize(sql, dialect="duckdb")
+    return [token for token in tokens if token.text in words and token.token_type is not sqlglot.TokenType.STRING]
+
+
+def _at(place: str, token: Token) -> str:
+    """Return file and line of a word of SQL, which begins at a place."""
+    file, _, first = place.rpartition(":")
+    return f"{file}:{int(first) + token.line - 1}"
 
 
 def _unknown(tree: exp.Query, sql: str, place: str, relations: Collection[str]) -> Iterator[str]:
     """Yield where the SQL of a file names tables and functions that nobody knows."""
-    import sqlglot
     from sqlglot import exp
 
     from counterbalance.engine.errors import did_you_mean
@@ -186,7 +235,4 @@ def _unknown(tree: exp.Query, sql: str, place: str, relations: Collection[str]) 
         if whole.lower() not in {*relations, *own}
     }
     wrong |= {name: f"no function {name!r}{did_you_mean(name, known)}" for name in calls if name.lower() not in known}
-    file, _, first = place.rpartition(":")
-    for token in sqlglot.tokenize(sql, dialect="duckdb"):
-        if token.text in wrong and token.token_type is not sqlglot.TokenType.STRING:
-            yield f"{file}:{int(first) + token.line - 1}: {wrong[token.text]}"
+    yield from (f"{_at(place, token)}: {wrong[token.text]}" for token in _tokens(sql, wrong))

@@ -106,6 +106,11 @@ def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
                 "12: no table 'imagez'",
             ],
         ),
+        (
+            "",
+            "SELECT one,\n  two, text + 1 FROM captions\nWHERE three = 1 AND two > 'two'",
+            ["5: no column 'one'", "6: no column 'two'", "7: no column 'three'", "7: no column 'two'"],
+        ),
     ],
 )
 def test_a_check_finds_all_that_is_wrong(tmp_path, monkeypatch, capsys, header, sql, lines):
