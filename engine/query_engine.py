@@ -276,18 +276,19 @@ class QueryEngine:
                 "would give away one that has"
             )
         else:
-            others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
-            if unseen.merged or others:
+            if unseen.merged or call.alternatives:
                 self._columns_of(call, facts)  # refuses rows without a column that its cells name
-            if not unseen.merged or call.query.among or others:
+            if unseen.merged:
+                if protection.tells_labels(call.query.cells):
+                    few = [self._instead(call, one, facts) for one in together(unseen.merged)]
+                    unseen = replace(unseen, tables=protection.tables_of_few(few, call.query.cells), together=few[0])
+                found = self._instead(call, unseen.merged, facts)
+                others = {what: self._instead(call, unseen.merged, facts, what) for what in call.alternatives}
+            else:
                 is_short = call.query.level is None  # others have a row an image
                 found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
-                refusals.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
-            if unseen.merged:
-                few = [self._instead(call, one, facts) for one in together(unseen.merged)]
-                unseen = replace(unseen, tables=protection.tables_of_few(few, call.query.cells))
-                if not call.query.among:  # others are about labels by themselves
-                    found, unseen = self._instead(call, unseen.merged, facts), replace(unseen, together=few[0])
+                others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
+            refusals.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
         refusals.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             refusals.refuse_row_level(call.query.name, found.schema)
@@ -306,9 +307,9 @@ class QueryEngine:
             )
         return shown
 
-    def _instead(self, call: AuditCall, merged: Mapping[Of, Merged], facts: Facts) -> pa.Table:
-        """Return the rows of a call with some labels as one, or over no labels without any."""
-        plan = call.instead(merged)
+    def _instead(self, call: AuditCall, merged: Mapping[Of, Merged], facts: Facts, what: str | None = None) -> pa.Table:
+        """Return the rows of a call, or of one of its alternatives, with some labels as one, or over no labels without any."""
+        plan = call.instead(merged, what)
         if plan is None:
             raise RuntimeError(f"what bound {call.query.name}() is gone")
         return self._unprotected(plan, facts)
@@ -318,21 +319,25 @@ class QueryEngine:
         found: list[tuple[str | None, bool, frozenset[str]]] = []
         relations: dict[Of, Labelled] = {}
         apart: list[tuple[str, str, pa.Table]] = []
-        for counts in call.checks.label_counts:
+        # first those of relations by themselves: what is hidden of a part goes by what is hidden of all
+        for counts in sorted(call.checks.label_counts, key=lambda one: one.beside is not None):
             rows = self._unprotected(counts.plan, facts)
             if counts.beside is not None:
                 apart.append((counts.parameter, counts.beside, rows))
-            labels = hidden_labels(rows, MIN_COUNT)
+            of = {(counts.parameter, category) for category in rows["category"].to_pylist()}
+            already = frozenset[str]().union(*(relations[one].hidden for one in of & relations.keys()))
+            labels = hidden_labels(rows, MIN_COUNT, already)
             found.append((counts.side, counts.is_anywhere, labels))
-            for category in set(rows["category"].to_pylist()):
-                own = relations.get((counts.parameter, category), Labelled(counts.side, frozenset(), frozenset()))
+            for parameter, category in of:
+                own = relations.get((parameter, category), Labelled(counts.side, frozenset(), frozenset()))
                 known = frozenset(rows.filter(pc.equal(rows["category"], category))["label"].drop_null().to_pylist())
                 every, hidden = own.labels | known, own.hidden | (labels & known)
-                relations[counts.parameter, category] = Labelled(counts.side, every, hidden)
-        merged = merged_labels(relations) if protection.tells_labels(call.query.cells) else {}
+                relations[parameter, category] = Labelled(counts.side, every, hidden)
+        is_of_labels = protection.tells_labels(call.query.cells) or call.query.among
+        merged = merged_labels(relations) if is_of_labels else {}
         unseen = protection.Unseen(tuple(found), call.checks.labels, merged=merged)
-        if call.drawn:  # before others, which count images of the subset
-            refusals.refuse_drawn(call.query.name, unseen)
+        if call.drawn or call.wider is not None:  # before others, which count images of the subset
+            refusals.refuse_left_out(call.query.name, unseen, None if call.drawn else call.wider)
         for parameter, beside, rows in apart:
             refusals.refuse_few_apart(call.query.name, parameter, beside, rows)
         return unseen

@@ -30,6 +30,11 @@ class Merged:
     without: frozenset[str] = frozenset()
 
     @property
+    def hidden(self) -> Merged:
+        """Return the same labels as one that is not clear."""
+        return Merged(self.labels, self.name.replace(TOGETHER, HIDDEN))
+
+    @property
     def clear(self) -> Merged:
         """Return the same without labels that are not clear."""
         return Merged(self.labels - UNCLEAR, self.name)

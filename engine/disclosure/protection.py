@@ -208,7 +208,9 @@ def protect(
     hides = bool((hidden != SHOWN).any())
     left = ~found.left_out(rows, _is_bare(made, _keys(cells))) & ~is_merged(rows)
     each = _of_each(rows, made.filter(pa.array(left)), cells, unseen)
-    left &= ~rows_in(rows, each.select([c for c in each.column_names if c in _keys(cells)]))
+    names = [c for c in each.column_names if c in _keys(cells) - _OF_ROWS]
+    if names:  # labels of one dataset that are hidden in another have rows
+        each = each.filter(pa.array(~rows_in(each, rows.filter(pa.array(left)).select(names))))
     made, rows = (pa.concat_tables([table.filter(pa.array(left)), each]) for table in (made, rows))
     hidden = np.append(hidden[left], np.full(len(each), np.int8(COMPLEMENTARY)))
     omitted = np.append(found.omitted[left], np.zeros(len(each), bool))
@@ -430,7 +432,8 @@ def _hidden(
         for cell, names in own.items():
             if side is not None:  # rows of the other side tell how many there are in all
                 shown = ~all_of.blank[cell.count] & there
-                others = ~there & ~tables_with(rows, cell.within, shown)
+                # a hidden label that is one with others there has no rows of its own, and no count of 0
+                others = ~there & (~tables_with(rows, cell.within, shown) | unseen.named(rows, cells, side))
                 all_of.blank |= {name: all_of.blank[name] | others for name in names}
                 all_of.why = np.where(others & (all_of.why == SHOWN), np.int8(COMPLEMENTARY), all_of.why)
     return all_of

@@ -156,26 +156,31 @@ def refuse_few_apart(name: str, parameter: str, other: str, counts: pa.Table) ->
             )
 
 
-def refuse_drawn(name: str, unseen: Unseen) -> None:
-    """Refuse a call on a subset that has as many images of one perceived label as there are of another, where any is hidden.
+def refuse_left_out(name: str, unseen: Unseen, wider: str | None) -> None:
+    """Refuse a call on rows that a view leaves out or draws by their labels, where any label is hidden.
 
     Args:
         name: The audit.
         unseen: Labels that no audit tells a number of.
+        wider: The call of all rows that a view leaves some of out; of a view that draws none.
 
     Raises:
-        SensitiveError: There are such labels: the size of the subset would tell how many images one has.
+        SensitiveError: There are such labels: without unclear ones, hidden labels that are one with these would be known; and
+            the size of a subset that has as many images of one label as there are of another would tell how many that are.
 
     Example:
         >>> from counterbalance.engine.disclosure.protection import Unseen
-        >>> refuse_drawn("leakage", Unseen(((None, False, frozenset()),)))
+        >>> refuse_left_out("leakage", Unseen(((None, False, frozenset()),)), None)
     """
-    if any(labels for _, _, labels in unseen.labels):
-        raise SensitiveError(
-            f"{name}() of a subset that is drawn by how many images perceived labels have, of which some are hidden, would tell how many",
-            code="E3321",
-            hint='leave balanced_subset(…) out; or state a purpose: --sensitive "why", which is logged',
-        )
+    if not any(labels for _, _, labels in unseen.labels):
+        return
+    if wider is not None:
+        raise _too_close(name, wider)
+    raise SensitiveError(
+        f"{name}() of a subset that is drawn by how many images perceived labels have, of which some are hidden, would tell how many",
+        code="E3321",
+        hint='leave balanced_subset(…) out; or state a purpose: --sensitive "why", which is logged',
+    )
 
 
 def refuse_narrow(
@@ -197,7 +202,6 @@ def refuse_narrow(
     """
     if not others:
         return
-    hint = 'ask for that one alone; or state a purpose: --sensitive "why", which is logged'
     own = hidden_at_least(rows, cells)
     for what, other in others.items():
         blank = hidden_at_least(other, cells)
@@ -206,20 +210,23 @@ def refuse_narrow(
             for column in filter(None, (cell.count, cell.of)):
                 one, two = (_by_key(table, keys, table[column]) for table in (rows, other))
                 if any(0 < abs(one.get(k, 0) - two.get(k, 0)) < MIN_COUNT for k in one.keys() | two.keys()):
-                    raise _too_close(name, what, hint)
+                    raise _too_close(name, what)
             one, two = (_by_key(table, keys, table[cell.count]) for table in (rows, other))
             here, there = (_by_key(t, keys, b[cell.count]) for t, b in ((rows, own), (other, blank)))
             unused = one.keys() - two.keys() if what == wider else ()
             if any(not here[k] for k in unused if OTHERS not in k) or any(
                 one[k] == two[k] and here[k] != there[k] for k in one.keys() & two.keys()
             ):
-                raise _too_close(name, what, hint)
+                raise _too_close(name, what)
 
 
-def _too_close(name: str, what: str, hint: str) -> SensitiveError:
+def _too_close(name: str, what: str) -> SensitiveError:
     """Return one error for cells that differ by few and for others that are hidden: which of both it is would name the small one."""
-    told = f"{name}() and the same call {what} would together tell of fewer than {MIN_COUNT} of a cell"
-    return SensitiveError(told, code="E3321", hint=hint)
+    return SensitiveError(
+        f"{name}() and the same call {what} would together tell of fewer than {MIN_COUNT} of a cell",
+        code="E3321",
+        hint='ask for that one alone; or state a purpose: --sensitive "why", which is logged',
+    )
 
 
 def _by_key(rows: pa.Table, keys: Sequence[str], values: pa.Array | pa.ChunkedArray) -> dict[tuple[object, ...], float]:

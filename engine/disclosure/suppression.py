@@ -32,7 +32,7 @@ from counterbalance.engine.disclosure.cells import (
 from counterbalance.engine.disclosure.linked_cells import is_small, of_linked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -121,7 +121,7 @@ def _whichever_side(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bo
     return found
 
 
-def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
+def hidden_labels(counts: pa.Table, k: int, hidden: Collection[str] = ()) -> frozenset[str]:
     """Return the labels of which no number may be shown: clear ones that are small, and others that would give these away.
 
     Few unclear images are no reason: only how many there are of a clear label is a secret. Mixed and unknown ones shelter none:
@@ -131,12 +131,15 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
         counts: How many units have each ``label`` of a ``category``: ``n_label``, and ``count`` of these in a part of them. In rows
             whose label is NULL are those of all labels of a category.
         k: The smallest count that may be shown.
+        hidden: Labels that are hidden already. Together they are one, so that what else is hidden does not tell which of them is
+            small in this part.
 
     Example:
         >>> counts = {"category": [""] * 4, "label": ["a", "b", "c", None], "count": [3, 12, 40, 55], "n_label": [3, 12, 40, 55]}
-        >>> sorted(hidden_labels(pa.table(counts), 10))
-        ['a', 'b']
+        >>> sorted(hidden_labels(pa.table(counts), 10)), sorted(hidden_labels(pa.table(counts), 10, {"a", "b"}))
+        (['a', 'b'], ['a', 'b'])
     """
+    counts, already = _as_one(counts, hidden), frozenset(hidden) & {*counts[LABEL].to_pylist()}
     is_all = counts[LABEL].is_null()
     is_no_shelter = pc.is_in(counts[LABEL].cast(pa.string()), pa.array(sorted(NO_SHELTER)))
     others = counts.filter(is_no_shelter).group_by("category").aggregate([("count", "sum")])
@@ -148,8 +151,24 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",))
     found = hidden_rows(rows, cells, k)
     if not ((found == SMALL) & ~_is_unclear(rows[LABEL])).any():
-        return frozenset()
-    return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist())
+        return already
+    return already | {*rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist()} - {HIDDEN}
+
+
+def _as_one(counts: pa.Table, labels: Collection[str]) -> pa.Table:
+    """Return counts of labels with some of a category as one."""
+    if not labels:
+        return counts
+    is_one = pc.fill_null(pc.is_in(counts[LABEL].cast(pa.string()), pa.array(sorted(labels))), fill_value=False)
+    one = counts.filter(is_one).group_by("category").aggregate([("count", "sum"), ("n_label", "sum")])
+    together = {
+        "category": one["category"],
+        LABEL: pa.array([HIDDEN] * len(one)),
+        "count": one["count_sum"],
+        "n_label": one["n_label_sum"],
+    }
+    others = counts.filter(pc.invert(is_one)).select([*together])
+    return pa.concat_tables([others, pa.table(together).cast(others.schema)])
 
 
 def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], *, alike: bool) -> NDArray[np.int8]:

@@ -433,12 +433,17 @@ class Binder:
                 if closed:
                     body, given, counted = self._at_min_count(query, given, bound, env) or (body, given, bound)
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
-                others, wider, whole = self._alternatives(query, given, env) if closed else ({}, None, None)
+                others, wider = self._alternatives(query, given, env) if closed else ({}, None)
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
-                checks = self._checks_of(query, bound, env, whole) if closed else Checks()
+                checks = self._checks_of(query, bound, env, others.get(wider)) if closed else Checks()
+                alternatives = {
+                    what: self._alone(query, self._expanded(query, one), env) for what, one in others.items() if what
+                }
                 drawn = any(parameter.drawn for _, parameter in self._narrowed)
-                instead = partial(_asked_of, weakref.ref(self), query, counted, env)
-                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks, instead)
+                instead = partial(_asked_of, weakref.ref(self), query, {*given}, {None: counted, **others}, env)
+                call = AuditCall(
+                    query, plan, floor, params, closed, in_order, alternatives, wider, drawn, checks, instead
+                )
                 self._memo[key] = self._binding.audit(query.name, call)
         self._read_sensitive, self._cuts, self._narrowed = outer
         self.facts.changed = True
@@ -496,30 +501,27 @@ class Binder:
 
     def _alternatives(
         self, query: Query, given: Mapping[str, exp.Expr], env: Env
-    ) -> tuple[Mapping[str, Plan], str | None, Env | None]:
-        """Return calls that a caller might subtract from this one, by what is different in them, and which is of more rows; its rows.
+    ) -> tuple[dict[str | None, Env], str | None]:
+        """Return calls that a caller might subtract from this one, by what is different in them, and which is of more rows.
 
         They have another value of the grid, where a parameter was given one beside its default; or rows that a view leaves out.
         """
-        found: dict[str, Plan] = {}
-        shown = whole = None
+        found: dict[str | None, Env] = {}
+        shown = None
         if self._narrowed:
             shown = f"without {', '.join(dict.fromkeys(f'{view}()' for view, _ in self._narrowed))}"
             self._is_widening = True
             try:
-                whole = self._bound(query, given, replace(env, refers=True), None, trusted=True)
+                found[shown] = self._bound(query, given, replace(env, refers=True), None, trusted=True)
             finally:
                 self._is_widening = False
-            found[shown] = self._alone(query, self._expanded(query, whole), env)
         for cut in {c.parameter.name: c for c in self._cuts if c.is_moved}.values():
             for value in cut.others():
                 self._instead = {cut.parameter.name: value}
                 bound = self._bound(query, given, replace(env, refers=True), None, trusted=True)
-                found[f"with {cut.parameter.name} := {to_sql(value)}"] = self._alone(
-                    query, self._expanded(query, bound), env
-                )
+                found[f"with {cut.parameter.name} := {to_sql(value)}"] = bound
                 self._instead = {}
-        return found, shown, whole
+        return found, shown
 
     def _checks_of(self, query: Query, bound: Env, env: Env, whole: Env | None) -> Checks:
         """Return what is counted beside a call on closed labels; ``whole``: its rows without what views leave out."""
@@ -539,18 +541,36 @@ class Binder:
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),
         )
 
-    def called_instead(self, query: Query, bound: Env, env: Env, merged: Mapping[Of, Merged]) -> Plan:
-        """Return the plan of the same call with other rows in its relations of perceived labels: see ``AuditCall``."""
-        others = {}
+    def called_instead(
+        self, query: Query, given: Collection[str], bound: Env, env: Env, merged: Mapping[Of, Merged]
+    ) -> Plan:
+        """Return the plan of the same call with other rows in its relations of perceived labels: see ``AuditCall``.
+
+        Relations that were not given are made anew, as which images are ranked goes by their labels: over those that are not hidden.
+        """
+        relations, under = dict(bound.relations), dict(bound.relations)
         for parameter in query.parameters:
-            table = bound.relations.get(parameter.name)
-            if table is not None and self._reads_closed(table):
-                own = {category: one for (name, category), one in merged.items() if name == parameter.name}
-                rows = exp.select("*").from_(table.copy())
-                rows = audit_checks.merged_rows(parameter, table, own) if merged else rows.where("false")
-                others[parameter.name] = exp.Table(this=exp.to_identifier(self._hoist(parameter.name, rows)))
-        bound = replace(bound, relations={**bound.relations, **others})
-        return self._alone(query, self._expanded_quietly(query, bound), env)
+            name, table = parameter.name, bound.relations.get(parameter.name)
+            if table is None:
+                continue
+            if name not in given:
+                target = arguments.relation(parameter.default or "", f"{name!r} of {query.name}()")
+                read = {node.name for node in find_all(target, exp.Table, exp.Column)}
+                if any(under[one] is not bound.relations[one] for one in read & under.keys()):
+                    table = relations[name] = under[name] = self.resolved(target, replace(bound, relations=under))
+            if self._reads_closed(bound.relations[name]):
+                own = {category: one for (of, category), one in merged.items() if of == name}
+                hidden = {category: one.hidden for category, one in own.items()}
+                relations[name] = self._merged(parameter, table, own, is_any=bool(merged))
+                under[name] = relations[name] if own == hidden else self._merged(parameter, table, hidden, is_any=True)
+        return self._alone(query, self._expanded_quietly(query, replace(bound, relations=relations)), env)
+
+    def _merged(
+        self, parameter: QueryParameter, table: exp.Table, own: Mapping[str, Merged], *, is_any: bool
+    ) -> exp.Table:
+        """Return a relation of perceived labels with some of them as one, or no rows of it."""
+        rows = audit_checks.merged_rows(parameter, table, own)
+        return exp.Table(this=exp.to_identifier(self._hoist(parameter.name, rows if is_any else rows.where("false"))))
 
     def _reads_closed(self, table: exp.Table) -> bool:
         """Tell whether a bound relation holds perceived labels."""
@@ -760,10 +780,16 @@ class Binder:
 
 
 def _asked_of(
-    binder: weakref.ref[Binder], query: Query, bound: Env, env: Env, merged: Mapping[Of, Merged]
+    binder: weakref.ref[Binder],
+    query: Query,
+    given: Collection[str],
+    bound: Mapping[str | None, Env],
+    env: Env,
+    merged: Mapping[Of, Merged],
+    what: str | None = None,
 ) -> Plan | None:
     there = binder()
-    return None if there is None else there.called_instead(query, bound, env, merged)
+    return None if there is None else there.called_instead(query, given, bound[what], env, merged)
 
 
 def _is_in_order(query: Query) -> bool:

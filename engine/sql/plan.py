@@ -233,8 +233,8 @@ class AuditCall:
         wider: That one of them which is of all rows that a view leaves some of out.
         drawn: Rows of a view are among its arguments that keeps as many of a label as there are of others.
         checks: What is counted beside it where it is closed.
-        instead: Returns the plan of the same call with some labels of its closed relations, by parameter, as one of the name that is
-            given; over no labels at all without any. Held weakly, as the binder holds the call; its plan holds the binder.
+        instead: Returns the plan of the same call, or of one of the alternatives, with some labels of its closed relations, by
+            parameter, as one of the name that is given; over no labels at all without any. Held weakly, as the binder holds the call; its plan holds the binder.
         schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
     """

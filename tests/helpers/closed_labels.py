@@ -125,8 +125,9 @@ NAMELESS = (
     "features",
 )
 """Tables of images in which no label stands."""
-HIDDEN = ({"c": 7, "d": 14}, {"c": 6, "d": 9})
-"""Images of a twin with each label that is hidden: one with a small one where none are unclear, or two small ones."""
+HIDDEN = ({"c": 7, "d": 14}, {"c": 6, "d": 9}, {"c": 7, "unclear": 24})
+"""Images of a twin with each label that is hidden: one with a small one where none are unclear; two small ones; unclear ones with a
+small one, in every fifth pair."""
 
 
 def random_lake(build, folder, seed, order=None):
@@ -143,8 +144,8 @@ def random_lake(build, folder, seed, order=None):
     if order is None:
         gender = draw.choices(["a", "b", "c", "unclear", "mixed"], shares, k=size)
     else:
-        counts = HIDDEN[seed % 2]
-        gender = draw.choices(["a", "b", "unclear"], [60, 30, 10 * (seed % 2)], k=size)
+        counts = HIDDEN[seed % 2 if seed % 5 else 2]
+        gender = draw.choices(["a", "b", "unclear"], [60, 30, 0 if "unclear" in counts else 10 * (seed % 2)], k=size)
         values = [label for label, count in counts.items() for _ in range(count)]
         of = random.Random(order)
         places = draw.sample(range(size), len(values))
@@ -155,7 +156,7 @@ def random_lake(build, folder, seed, order=None):
         for place, value in zip(places, values, strict=True):
             gender[place] = value
     rare = 25 if order is not None and seed % 4 > 1 else 1
-    hidden = {"c", "d"} if order is not None else {}
+    hidden = counts if order is not None else {}
     others = [g for g in gender if g not in hidden]
     race = draw.choices("xyz", draw.choice([(60, 35, 5), (80, 10, 10)]), k=size)
     scene = draw.choices(["in", "out", "far"], [60, 35, 5], k=size)
