@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.catalog import definitions, runs
 from counterbalance.engine.catalog.closed import Closed
 from counterbalance.engine.errors import RequestError
@@ -66,9 +67,11 @@ class Context:
 
     def told(self, stage: Stage, *, is_due: bool) -> Stage:
         """Return a stage as it leaves the refresh: of closed rows neither numbers nor whether any are new, without a purpose."""
+        if self.sensitive:
+            return stage
         definition = self.definitions.by_target[stage.target]
         if self.tells(definition):
-            return stage
+            return replace(stage, versions_in=closing.told(stage.versions_in, closing.ever(self.location)))
         return stage.untold(self._closed_above(definition), is_due=is_due)
 
     def is_due(self, definition: Definition) -> bool:

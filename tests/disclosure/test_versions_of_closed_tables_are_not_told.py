@@ -110,3 +110,17 @@ def test_by_a_verification(guessed, capsys):
     assert calls[-1].done == calls[-1].total == found.bytes
     assert main(["verify", guessed.uri]) == 0
     assert "those of closed tables and meta, which are not counted" in capsys.readouterr().out
+
+
+def test_by_what_an_open_view_over_an_audit_was_made_of(build):
+    ids = list(range(60))
+    lake = cb.connect("memory://counted")
+    labels = build.labels(
+        label_id=ids, image_id=ids, attribute=["perceived_gender"] * 60, value=["a"] * 40 + ["b"] * 20
+    )
+    lake.ingest({"images": build.images(image_id=ids), "labels": labels})
+    counts = "SELECT label, count FROM demographics(image_labels('perceived_gender'))"
+    lake.create_materialized_view("counts", counts, "label")
+    (stage,) = lake.refresh(executor="inline").stages
+    assert stage.written == 2
+    assert not [name for name in stage.versions_in if "labels" in name]
