@@ -183,7 +183,7 @@ def _failures(session: Session, path: Path, text: str, sql: str, place: str) -> 
                 column = {*re.findall(r"^no column '([^']+)'", error.message)} - told
                 tokens = _tokens(sql, column)
                 yield from (f"{_at(place, token)}: {error.message}" for token in tokens)
-                if not tokens:
+                if not tokens:  # what fails with NULL in the place of a column is no finding
                     yield from () if told else (f"{place}: {error.message}",)
                     return
                 told |= column

@@ -1,4 +1,4 @@
-"""Which of the hidden labels few images without a scene have decides of no other label whether it is hidden, and shows no count."""
+"""Labels are shown or hidden alike whichever of the hidden labels few images without a scene have, and no count of these is shown."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_hidden_labels_counted_together_as_a_clear_one_are(build):
 
 
 def clear(build, label: str | None) -> bool | None:
-    """What ``is_clear`` says of a label, in a lake that holds one image."""
+    """Return what ``is_clear`` says of a label, in a lake that holds one image."""
     lake = cb.connect("memory://clear")
     lake.ingest({"images": build.images(image_id=[1])})
     return lake.sql("SELECT is_clear($label)", {"label": label}).fetchall()[0][0]
