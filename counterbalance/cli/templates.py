@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.session import Session
 
 _PROBLEMS: Final = 1
+_OF_CELLS: Final = re.compile(r"gives no column .*, which its \[\[cells\]\] name$")
 _TEMPLATE: Final = """\
 /*--- toml
 # What one line of `counterbalance audit --list` says.
@@ -180,6 +181,9 @@ def _failures(session: Session, path: Path, text: str, sql: str, place: str) -> 
             try:
                 session.audit(str(file)).columns  # noqa: B018 - which are known when all was bound
             except CounterbalanceError as error:
+                if match := _OF_CELLS.search(error.message):
+                    yield from _of_cells(match, text, place)
+                    return
                 column = {*re.findall(r"^no column '([^']+)'", error.message)} - told
                 tokens = _tokens(sql, column)
                 yield from (f"{_at(place, token)}: {error.message}" for token in tokens)
@@ -194,6 +198,15 @@ def _failures(session: Session, path: Path, text: str, sql: str, place: str) -> 
                 file.write_text(text, encoding="utf-8")
             else:
                 return
+
+
+def _of_cells(match: re.Match[str], text: str, place: str) -> Iterator[str]:
+    """Yield where ``[[cells]]`` name columns that the SQL does not give."""
+    from counterbalance.engine.sql import query_files
+
+    for column in re.findall(r"'([^']+)'", match[0]):
+        places = query_files.places_in_cells(text, place.rpartition(":")[0], column)
+        yield from (f"{at}: the SQL gives no column {column!r}" for at in places)
 
 
 def _without(sql: str, tokens: Sequence[Token]) -> str:

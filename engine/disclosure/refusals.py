@@ -26,12 +26,12 @@ def require_columns(name: str, schema: pa.Schema, cells: Sequence[Cells]) -> Non
     """Refuse rows of an audit without a column that its cells name.
 
     Raises:
-        RequestError: One is not there.
+        RequestError: Some are not there.
     """
-    missing = next((c for cell in cells for c in cell.columns if c not in schema.names), None)
-    if missing is not None:
+    missing = {c: None for cell in cells for c in cell.columns if c not in schema.names}
+    if missing:
         raise RequestError(
-            f"{name}() gives no column {missing!r}, which its [[cells]] name",
+            f"{name}() gives no column {' or '.join(map(repr, missing))}, which its [[cells]] name",
             code="E3030",
             hint=f"its columns: {', '.join(schema.names)}",
         )

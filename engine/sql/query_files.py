@@ -220,6 +220,25 @@ def names_of(text: str, where: str) -> frozenset[str]:
     return frozenset(frontmatter.split(text, where).values.get("params", {}))
 
 
+def places_in_cells(text: str, where: str, column: str) -> list[str]:
+    r"""Return file and line of every key of ``[[cells]]`` that names a column.
+
+    Example:
+        >>> front = '/*--- toml\n[[cells]]\ncount = "n"\n[[cells]]\ncount = "m"\nof = "n"\n---*/\nSELECT 1 AS n'
+        >>> places_in_cells(front, "a.sql", "n")
+        ['a.sql:3', 'a.sql:6']
+    """
+    front = frontmatter.split(text, where)
+    keys = (
+        (str(at), key, value) for at, cell in enumerate(front.values.get("cells", ())) for key, value in cell.items()
+    )
+    return [
+        front.place("cells", at, key)
+        for at, key, value in keys
+        if column in (value if isinstance(value, list) else [value])
+    ]
+
+
 def _sql_of(front: FrontMatter) -> tuple[str, str]:
     first = len(front.body) - len(front.body.lstrip())
     return front.body.strip().rstrip(";"), front.line_of_body(first)
@@ -281,21 +300,23 @@ def _parameter(front: FrontMatter, name: str, table: Any, problems: list[Request
     if "relation" in told:
         return _relation(name, told, place)
     made = QueryParameter(name, **{k: v for k, v in told.items() if k not in {"default", "grid", "presets"}})
-    _check_bounds(made, place)
-    default = told.get("default")
-    if "default" in told:
-        _check_value(made, default, partial(place, "default"))
-    for value in told.get("grid", ()):
-        _check_value(made, value, partial(place, "grid"))
-    text = _literal(default) if "default" in told else "NULL" if made.optional else None
+    wrong = [*_wrong_bounds(made, place)]
+    if not wrong:  # else it is not known what its values are
+        values = {"default": [told["default"]] if "default" in told else [], "grid": told.get("grid", [])}
+        wrong += [e for key, given in values.items() for v in given for e in _wrong_value(made, v, partial(place, key))]
+    if wrong:
+        problems += wrong
+        return None
+    default = _literal(told["default"]) if "default" in told else "NULL" if made.optional else None
 
     def text_of(value: Any, where: Callable[[], str]) -> str:
-        _check_value(made, value, where)
+        for error in _wrong_value(made, value, where):
+            raise error
         return _literal(value)
 
     return replace(
         made,
-        default=text,
+        default=default,
         grid=_frozen(told["grid"]) if "grid" in told else None,
         presets=presets.read(told.get("presets", {}), place, text_of),
     )
@@ -333,34 +354,37 @@ def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> 
     )
 
 
-def _check_bounds(parameter: QueryParameter, place: Callable[..., str]) -> None:
-    """Refuse a type that there is not, and keys that do not go with it."""
+def _wrong_bounds(parameter: QueryParameter, place: Callable[..., str]) -> Iterator[RequestError]:
+    """Yield what is wrong with a type, and with keys that do not go with it."""
     bare = parameter.type.removesuffix("[]")
     if bare not in _TYPES:
         near = did_you_mean(bare, _TYPES)
-        raise _wrong(
+        yield _wrong(
             place("type"),
             f"{parameter.type!r} is not a type of a parameter{near}",
             f"{', '.join(_TYPES)}, or a list of them: integer[]",
         )
-    if parameter.range is not None and bare not in _NUMBERS:
-        raise _wrong(place(), f"{parameter.name!r} is not a number, and has no range")
+    elif parameter.range is not None and bare not in _NUMBERS:
+        yield _wrong(place(), f"{parameter.name!r} is not a number, and has no range")
+    elif parameter.is_empty:
+        yield _wrong(place(), f"{parameter.name!r} can be no number: {parameter.range}")
     if parameter.choices and bare != "varchar":
-        raise _wrong(place("choices"), f"{parameter.name!r} is not a varchar, and has no choices")
+        yield _wrong(place("choices"), f"{parameter.name!r} is not a varchar, and has no choices")
     if parameter.values is not None and parameter.values not in _LABELS:
-        raise _wrong(place("values"), f"'values' cannot be {parameter.values!r}", "one of " + ", ".join(_LABELS))
+        yield _wrong(place("values"), f"'values' cannot be {parameter.values!r}", "one of " + ", ".join(_LABELS))
 
 
-def _check_value(parameter: QueryParameter, value: Any, where: Callable[[], str]) -> None:
-    """Refuse a value of another type, or one that the parameter does not take."""
+def _wrong_value(parameter: QueryParameter, value: Any, where: Callable[[], str]) -> Iterator[RequestError]:
+    """Yield what is wrong with a value: its type, or that the parameter does not take it."""
     is_list = parameter.type.endswith("[]")
     kinds = _TYPES[parameter.type.removesuffix("[]")]
     items = value if is_list and isinstance(value, list) else [value]
     if is_list != isinstance(value, list) or not all(_is_of(kinds, item) for item in items):
-        raise _wrong(where(), f"a value of {parameter.name!r} must be {parameter.type}, not {value!r}")
+        yield _wrong(where(), f"a value of {parameter.name!r} must be {parameter.type}, not {value!r}")
+        return
     for item in items:
         if (parameter.choices and item not in parameter.choices) or (parameter.range and not parameter.is_within(item)):
-            raise _wrong(where(), f"{parameter.name!r} cannot be {item!r}", parameter.bounds)
+            yield _wrong(where(), f"{parameter.name!r} cannot be {item!r}", parameter.bounds)
 
 
 def _is_of(kinds: Any, value: Any) -> bool:

@@ -133,6 +133,18 @@ class QueryParameter:
         ends = {"at least": self.min, "above": self.above, "at most": self.max, "below": self.below}
         return ", ".join(f"{words} {end}" for words, end in ends.items() if end is not None) or None
 
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether no number is in that range.
+
+        Example:
+            >>> QueryParameter("k", "integer", min=5, max=3).is_empty, QueryParameter("k", "double", above=0, max=0).is_empty
+            (True, True)
+        """
+        low = max((end for end in (self.min, self.above) if end is not None), default=float("-inf"))
+        high = min((end for end in (self.max, self.below) if end is not None), default=float("inf"))
+        return low > high or (low == high and not self.is_within(low))
+
     def is_within(self, value: float) -> bool:
         """Tell whether a number is in that range.
 

@@ -66,7 +66,7 @@ def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
         "bad.sql:7",
         "worse.sql:6",
         "lost.sql:4",
-        "cells.sql:6",
+        "cells.sql:4",
     ]
     assert "\x1b" not in out
 
@@ -110,6 +110,28 @@ def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
             "",
             "SELECT one,\n  two, text + 1 FROM captions\nWHERE three = 1 AND two > 'two'",
             ["5: no column 'one'", "6: no column 'two'", "7: no column 'three'", "7: no column 'two'"],
+        ),
+        (
+            '[[cells]]\ncount = "m"\nof = "n"\nwithin = ["lable"]\n[[cells]]\ncount = "n"\nby = ["lable", "key"]',
+            "SELECT key, count(*) AS n FROM images GROUP BY key",
+            [
+                "4: the SQL gives no column 'm'",
+                "6: the SQL gives no column 'lable'",
+                "9: the SQL gives no column 'lable'",
+            ],
+        ),
+        (
+            '[params.a]\ntype = "integer"\ndefault = 4\nchoices = ["x"]\nmin = 5\nmax = 3\nvalues = "odd"\n'
+            '[params.b]\ntype = "integer"\ndefault = "x"\nmax = 3\ngrid = [1, 4, "y"]',
+            "SELECT $a, $b",
+            [
+                "3: 'a' can be no number: from 5 to 3",
+                "6: 'a' is not a varchar",
+                "9: 'values' cannot be 'odd'",
+                "12: a value of 'b' must be integer, not 'x'",
+                "14: 'b' cannot be 4",
+                "14: a value of 'b' must be integer, not 'y'",
+            ],
         ),
     ],
 )
