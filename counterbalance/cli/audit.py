@@ -45,7 +45,7 @@ def _parameters(context: click.Context, _argument: click.Parameter, incomplete: 
 
     query = counterbalance.audits().get(context.params.get("name") or "")
     known = query.parameters if query is not None else ()
-    return [CompletionItem(f"{p.name}=", help=p.doc) for p in known if p.name.startswith(incomplete)]
+    return values.completed(known, incomplete, context.params.get("words") or (), context.params.get("lake"))
 
 
 class _Audit(Command):

@@ -16,6 +16,17 @@ _PROGRAMS = ("counterbalance", "cbal")
 _FIRST = {"zsh": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n"}
 """Set-up that a shell needs before: zsh completes nothing until its own set-up ran, which a new user's ``.zshrc`` has not."""
 
+_DESCRIBED = "_describe -V unsorted completions_with_descriptions -U"
+_CHANGES = {
+    "bash": ("    return 0\n", "    [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace\n    return 0\n"),
+    "zsh": (
+        _DESCRIBED,
+        f"""local bare=(); [[ $completions_with_descriptions[1] == *=:* ]] && bare=(-S ''); {_DESCRIBED} "${{bare[@]}}\"""",
+    ),
+    "fish": ('(string split "," $completion)', '(string split -m 1 "," $completion)'),
+}
+"""What is other than in click's set-up: no blank follows ``name=``, and descriptions may have commas."""
+
 
 @declare("completion", examples=EXAMPLES, short_help="Print the set-up of tab completion for a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -28,5 +39,5 @@ def command(context: click.Context, shell: str) -> int:
         for name in _PROGRAMS:
             variable = f"_{name.upper()}_COMPLETE"
             source = kind(context.find_root().command, {}, name, variable)
-            click.echo(source.source_template % source.source_vars())
+            click.echo((source.source_template % source.source_vars()).replace(*_CHANGES[shell]))
     return 0

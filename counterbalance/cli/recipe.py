@@ -47,6 +47,13 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
     return [CompletionItem(n, help=r.doc) for n, r in recipes().items() if n.startswith(incomplete)]
 
 
+def _parameters(context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from counterbalance.engine.recipes.files import recipes
+
+    found = recipes().get(context.params.get("name") or "")
+    return values.completed(found.parameters if found is not None else (), incomplete)
+
+
 @declare("recipe", examples=EXAMPLES, short_help="Run a pipeline over a lake, or estimate what it would cost.")
 @click.argument("lake", required=False, type=click.Path())
 @click.argument("name", required=False, shell_complete=_names)
@@ -57,7 +64,15 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
     shell_complete=_names,
     help="Print a recipe with its parameters filled in, to keep and change.",
 )
-@click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Value of a parameter.")
+@click.option(
+    "-p",
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=_parameters,
+    help="Value of a parameter.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be done and how long it would take; change nothing.")
 @click.option("--measure", is_flag=True, help="In a dry run, try functions on 32 rows where no run tells their speed.")
 @click.option(

@@ -1,4 +1,4 @@
-"""Read ``name=value`` words."""
+"""Read ``name=value`` words, and complete them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import re
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from counterbalance.engine.sql.query_model import QueryParameter
+
+_ROWS = frozenset({"table", "view", "materialized view"})
 
 
 def pairs(words: Iterable[str], what: str = "name=value") -> dict[str, str]:
@@ -31,6 +36,54 @@ def pairs(words: Iterable[str], what: str = "name=value") -> dict[str, str]:
             raise click.UsageError(f"{name.strip()!r} is given twice")
         found[name.strip()] = value
     return found
+
+
+def completed(
+    parameters: Sequence[QueryParameter], incomplete: str, before: Sequence[str] = (), lake: str | None = None
+) -> list[CompletionItem]:
+    """Return what completes a word ``name=value``: names of parameters, then values of one of them.
+
+    Args:
+        parameters: Those that there are.
+        incomplete: The word so far; of ``k=5`` bash gives ``5``, after the words ``k`` and ``=``.
+        before: The words before it.
+        lake: Where relations are looked up.
+
+    Example:
+        >>> from counterbalance.engine.sql.query_model import QueryParameter
+        >>> unit = QueryParameter("unit", "varchar", "'image'", choices=("image", "person"))
+        >>> [c.value for before, word in [((), "un"), ((), "unit=p"), (("unit", "="), "p")] for c in completed([unit], word, before)]
+        ['unit=', 'unit=person', 'person']
+    """
+    by_name = {p.name: p for p in parameters}
+    name, equals, start = incomplete.partition("=")
+    front = name + equals
+    if not equals:
+        last = [word for word in before if word != "="][-1:]
+        if last and last[0] in by_name:
+            name, start, front = last[0], incomplete, ""
+        else:
+            return [CompletionItem(f"{p.name}=", help=p.doc) for p in parameters if p.name.startswith(incomplete)]
+    found = _values(by_name[name], lake) if name in by_name else []
+    return [CompletionItem(front + value) for value in found if value.startswith(start)]
+
+
+def _values(parameter: QueryParameter, lake: str | None) -> list[str]:
+    """Return values that a parameter takes, as far as they can be listed."""
+    if parameter.choices:
+        return [*parameter.choices]
+    if parameter.type == "boolean":
+        return ["true", "false"]
+    if not parameter.is_relation or lake is None:
+        return []
+    import counterbalance
+    from counterbalance.engine.errors import CounterbalanceError
+
+    try:
+        with counterbalance.connect(lake).session() as session:
+            return [r.name for r in session.relations() if r.schema is None and r.kind in _ROWS]
+    except CounterbalanceError:  # who completes a word wants no error in the middle of a line
+        return []
 
 
 def age(text: str) -> dt.timedelta:
