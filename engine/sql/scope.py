@@ -18,7 +18,8 @@ from counterbalance.engine.sql.walk import find_all
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from counterbalance.engine.sql.query_model import Query
+    from counterbalance.engine.sql.policy import Cut
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 _CLASS: Final = re.compile(r"<class '[\w.]*\.(\w+)'>")
 """A part of a query, as sqlglot names it in its errors."""
@@ -41,6 +42,8 @@ class Env:
         refers: What is resolved is an argument of an audit: a relation or view that it *names* may be closed. A query that
             stands there is bound without it, with the rights of whoever wrote it.
         abroad: So may relations of other lakes, because the audit matches none of their images with others.
+        widens: Views of the caller's that leave rows out are taken for all of these.
+        instead: Values that are put in the place of those that a caller gave, by parameter.
         named: Attributes of perceived labels, each with its lake, that a parameter's argument names; '' for all that are no relation.
     """
 
@@ -55,7 +58,24 @@ class Env:
     open_labels: bool = False
     refers: bool = False
     abroad: bool = False
+    widens: bool = False
+    instead: Mapping[str, exp.Expr] = field(default_factory=dict)
     named: Mapping[str, Sequence[tuple[str, str | None]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Met:
+    """What was met while one call was bound.
+
+    Args:
+        closed: Something closed is read.
+        cuts: Values that choose whom an audit counts.
+        narrowed: Views that leave rows out, and the parameters whose rows these are.
+    """
+
+    closed: bool = False
+    cuts: list[Cut] = field(default_factory=list)
+    narrowed: list[tuple[str, QueryParameter]] = field(default_factory=list)
 
 
 def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:
