@@ -322,6 +322,7 @@ class QueryEngine:
         # first those of relations by themselves: what is hidden of a part goes by what is hidden of all
         for counts in sorted(call.checks.label_counts, key=lambda one: one.beside is not None):
             rows = self._unprotected(counts.plan, facts)
+            refusals.refuse_odd_labels(call.query.name, counts.parameter, rows.schema.field("label").type)
             if counts.beside is not None:
                 apart.append((counts.parameter, counts.beside, rows))
             of = {(counts.parameter, category) for category in rows["category"].to_pylist()}

@@ -55,6 +55,28 @@ def refuse_row_level(name: str, schema: pa.Schema) -> None:
             )
 
 
+def refuse_odd_labels(name: str, parameter: str, kind: pa.DataType) -> None:
+    """Refuse a call on perceived labels that are no text, as a view may have numbered them: hidden ones could not be one label.
+
+    Args:
+        name: The audit.
+        parameter: The relation of labels; '' where they are no argument.
+        kind: Their type.
+
+    Raises:
+        SensitiveError: They are no text.
+
+    Example:
+        >>> refuse_odd_labels("demographics", "groups", pa.string())
+    """
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise SensitiveError(
+            f"{name}() needs perceived labels as text, and {parameter!r} has them as {kind}",
+            code="E3332",
+            hint="cast them in the view: label::VARCHAR; or state a purpose",
+        )
+
+
 def refuse_odd_vectors(name: str, vectors: Mapping[str, tuple[int, int]]) -> None:
     """Refuse a call on perceived labels with vectors that cannot be compared, whether their images have labels or not.
 

@@ -118,8 +118,8 @@ def merged_rows(parameter: QueryParameter, table: exp.Table, merged: Mapping[str
     for category, one in merged.items():
         label = label.when(are(one.labels, category), exp.convert(one.name))
         kept += [are(one.without, category).not_()] if one.without else []
-    columns = [exp.column(c) for c in parameter.columns if c != column]
-    return exp.select(*columns, label.as_(column)).from_(table.copy()).where(*kept)
+    others = exp.Star(except_=[exp.column(column)])  # text or vectors among them, which nobody declares
+    return exp.select(others, label.as_(column)).from_(table.copy()).where(*kept)
 
 
 def _labelled(parameter: QueryParameter, table: exp.Table | None) -> _Labelled | None:
