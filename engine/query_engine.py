@@ -337,7 +337,7 @@ class QueryEngine:
         is_of_labels = protection.tells_labels(call.query.cells) or call.query.among
         merged = merged_labels(relations) if is_of_labels else {}
         unseen = protection.Unseen(tuple(found), call.checks.labels, merged=merged)
-        if call.drawn or call.wider is not None:  # before others, which count images of the subset
+        if call.leaves_out:  # before others, which count images of the subset
             refusals.refuse_left_out(call.query.name, unseen, None if call.drawn else call.wider)
         for parameter, beside, rows in apart:
             refusals.refuse_few_apart(call.query.name, parameter, beside, rows)

@@ -125,7 +125,8 @@ def hidden_labels(counts: pa.Table, k: int, hidden: Collection[str] = ()) -> fro
     """Return the labels of which no number may be shown: clear ones that are small, and others that would give these away.
 
     Few unclear images are no reason: only how many there are of a clear label is a secret. Mixed and unknown ones shelter none:
-    how many there are mixed follows from how far annotators agree, and audits of attributes leave 'unknown' out.
+    how many there are mixed follows from how far annotators agree, and audits of attributes leave 'unknown' out. Few of them are hidden
+    with others, so that no row tells which of these an image has.
 
     Args:
         counts: How many units have each ``label`` of a ``category``: ``n_label``, and ``count`` of these in a part of them. In rows
@@ -142,6 +143,8 @@ def hidden_labels(counts: pa.Table, k: int, hidden: Collection[str] = ()) -> fro
     counts, already = _as_one(counts, hidden), frozenset(hidden) & {*counts[LABEL].to_pylist()}
     is_all = counts[LABEL].is_null()
     is_no_shelter = pc.is_in(counts[LABEL].cast(pa.string()), pa.array(sorted(NO_SHELTER)))
+    is_few = pc.and_(pc.greater(counts["count"], 0), pc.less(counts["count"], k))
+    few = frozenset(counts.filter(pc.and_(is_no_shelter, is_few))[LABEL].cast(pa.string()).to_pylist())
     others = counts.filter(is_no_shelter).group_by("category").aggregate([("count", "sum")])
     wholes = counts.filter(is_all).select(["category", "count"]).join(others, "category")
     n = pc.subtract(wholes["count"], pc.fill_null(wholes["count_sum"], 0))
@@ -151,8 +154,8 @@ def hidden_labels(counts: pa.Table, k: int, hidden: Collection[str] = ()) -> fro
     cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",))
     found = hidden_rows(rows, cells, k)
     if not ((found == SMALL) & ~_is_unclear(rows[LABEL])).any():
-        return already
-    return already | {*rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist()} - {HIDDEN}
+        return already | (few if already else frozenset())
+    return already | few | {*rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist()} - {HIDDEN}
 
 
 def _as_one(counts: pa.Table, labels: Collection[str]) -> pa.Table:

@@ -43,6 +43,7 @@ from counterbalance.engine.sql.rewrites import view_kernels
 from counterbalance.engine.sql.scope import (
     Env,
     Met,
+    Narrowed,
     hides,
     is_inside_call,
     parsed,
@@ -327,11 +328,14 @@ class Binder:
         if narrowed is not None and env.widens and narrowed.name in given:
             target = arguments.as_relation(given[narrowed.name], f"{narrowed.name!r} of {query.name}()")
             return self.resolved(target, env).name
-        self.met.narrowed += [(query.name, narrowed)] if narrowed is not None else []
         trusted = self._may_be_closed(env, lake) and (not query.is_own or self._sensitive)
         outer_read, self.met.closed = self.met.closed, False
         try:
             bound = self.bound(query, given, env, lake, trusted=trusted)
+            if narrowed is not None:
+                self.met.narrowed.append(
+                    Narrowed(query.name, narrowed, self.reads_closed(bound.relations[narrowed.name]))
+                )
             if query.name in _ROLLED_UP and self._bind and isinstance(bound.scalars["annotator"], exp.Null):
                 self.facts.pooled.append(_pooled(self._binding, bound))
             key = key_of(query, bound, lake, trusted=trusted)

@@ -158,10 +158,20 @@ class AuditCalls:
                     for what, one in others.items()
                     if what
                 }
-                drawn = any(parameter.drawn for _, parameter in self._names.met.narrowed)
-                instead = partial(_asked_of, weakref.ref(self), query, {*given}, {None: counted, **others}, env)
+                leaves_out = [one.parameter for one in self._names.met.narrowed if one.closed]
                 call = AuditCall(
-                    query, plan, floor, params, closed, in_order, alternatives, wider, drawn, checks, instead
+                    query,
+                    plan,
+                    floor,
+                    params,
+                    closed=closed,
+                    in_order=in_order,
+                    alternatives=alternatives,
+                    wider=wider,
+                    leaves_out=bool(leaves_out),
+                    drawn=any(parameter.drawn for parameter in leaves_out),
+                    checks=checks,
+                    instead=partial(_asked_of, weakref.ref(self), query, {*given}, {None: counted, **others}, env),
                 )
                 self._memo[key] = self._binding.audit(query.name, call)
         self._names.met = outer
@@ -228,7 +238,7 @@ class AuditCalls:
         found: dict[str | None, Env] = {}
         shown = None
         if self._names.met.narrowed:
-            shown = f"without {', '.join(dict.fromkeys(f'{view}()' for view, _ in self._names.met.narrowed))}"
+            shown = f"without {', '.join(dict.fromkeys(f'{one.view}()' for one in self._names.met.narrowed))}"
             found[shown] = self._names.bound(query, given, replace(env, refers=True, widens=True), None, trusted=True)
         for cut in {c.parameter.name: c for c in self._names.met.cuts if c.is_moved}.values():
             for value in cut.others():

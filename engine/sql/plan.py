@@ -231,7 +231,8 @@ class AuditCall:
         in_order: The order of its rows tells nothing of what they count.
         alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
         wider: That one of them which is of all rows that a view leaves some of out.
-        drawn: Rows of a view are among its arguments that keeps as many of a label as there are of others.
+        leaves_out: A view among its arguments leaves rows of perceived labels out.
+        drawn: It keeps as many of a label as there are of others.
         checks: What is counted beside it where it is closed.
         instead: Returns the plan of the same call, or of one of the alternatives, with some labels of its closed relations, by
             parameter, as one of the name that is given; over no labels at all without any. Held weakly, as the binder holds the call; its plan holds the binder.
@@ -247,6 +248,7 @@ class AuditCall:
     in_order: bool
     alternatives: Mapping[str, Plan]
     wider: str | None
+    leaves_out: bool
     drawn: bool
     checks: Checks
     instead: Callable[..., Plan | None]

@@ -63,6 +63,15 @@ class Env:
     named: Mapping[str, Sequence[tuple[str, str | None]]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A view that leaves rows of a relation out, that parameter, and whether the relation holds perceived labels."""
+
+    view: str
+    parameter: QueryParameter
+    closed: bool
+
+
 @dataclass(slots=True)
 class Met:
     """What was met while one call was bound.
@@ -70,12 +79,12 @@ class Met:
     Args:
         closed: Something closed is read.
         cuts: Values that choose whom an audit counts.
-        narrowed: Views that leave rows out, and the parameters whose rows these are.
+        narrowed: Views that leave rows out.
     """
 
     closed: bool = False
     cuts: list[Cut] = field(default_factory=list)
-    narrowed: list[tuple[str, QueryParameter]] = field(default_factory=list)
+    narrowed: list[Narrowed] = field(default_factory=list)
 
 
 def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:

@@ -67,3 +67,12 @@ def test_which_hidden_label_images_have_does_not_decide_it(build):
         except SensitiveError as error:
             seen.add(error.code)
     assert seen == {"E3321"}
+
+
+@pytest.mark.parametrize("view", ["clear_labels({})", "balanced_subset({})"])
+def test_views_of_open_labels_leave_nothing_closed_out(build, view):
+    """Where they leave nobody out, or enough, a label of others that is hidden is no reason to refuse them."""
+    values = ["a"] * 60 + ["b"] * 50 + ["c"] * 4 + ["d"] * 40
+    lake = lake_of(build, f"open-{view[:5]}", values, ["in", "out"] * (len(values) // 2))
+    rows = lake.sql(f"FROM intersections({G}, {view.format(S)})").to_arrow().to_pylist()
+    assert {row["label"] for row in rows if row["count"] is not None} == {"a", "b"}

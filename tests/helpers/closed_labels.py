@@ -125,9 +125,15 @@ NAMELESS = (
     "features",
 )
 """Tables of images in which no label stands."""
-HIDDEN = ({"c": 7, "d": 14}, {"c": 6, "d": 9}, {"c": 7, "unclear": 24})
+HIDDEN = (
+    {"c": 7, "d": 14},
+    {"c": 6, "d": 9},
+    {"c": 7, "unclear": 24},
+    {"c": 7, "d": 14, "unknown": 5},
+    {"c": 6, "d": 9, "mixed": 5},
+)
 """Images of a twin with each label that is hidden: one with a small one where none are unclear; two small ones; unclear ones with a
-small one, in every fifth pair."""
+small one, in every fifth pair; few that are unknown or mixed beside such ones, in every seventh."""
 
 
 def random_lake(build, folder, seed, order=None):
@@ -144,7 +150,7 @@ def random_lake(build, folder, seed, order=None):
     if order is None:
         gender = draw.choices(["a", "b", "c", "unclear", "mixed"], shares, k=size)
     else:
-        counts = HIDDEN[seed % 2 if seed % 5 else 2]
+        counts = HIDDEN[3 + seed % 2 if seed % 7 == 0 else seed % 2 if seed % 5 else 2]
         gender = draw.choices(["a", "b", "unclear"], [60, 30, 0 if "unclear" in counts else 10 * (seed % 2)], k=size)
         values = [label for label, count in counts.items() for _ in range(count)]
         of = random.Random(order)
