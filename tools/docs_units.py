@@ -61,6 +61,7 @@ _UNITS: Final = {
     **dict.fromkeys(("place", "rank"), "place, from 1"),
     "absolute": _SHARE,
     "change": _PERCENT,
+    "percent": _PERCENT,
     "cluster": "number of the cluster",
     "cramers_v": "0 (independent) to 1",
     "delta": _RELATIVE,
@@ -114,7 +115,6 @@ _OWN: Final = {
     ("counterfactual_retrieval", "original"): _SHARE,
     ("directional_amplification", "delta"): _SHARES,
     ("directional_amplification", "value"): _SHARES,
-    ("hate_content_rate", "rate"): _PERCENT,
     ("ieat", "mean_x"): _COSINES,
     ("ieat", "mean_y"): _COSINES,
     ("ieat", "std"): "difference of cosines",
@@ -142,7 +142,7 @@ _OWN: Final = {
     ("weat", "value"): _DEVIATIONS,
 }  # fmt: skip
 """Of audits whose columns have another one, and of every ``value``, which has none by its name."""
-_ENDS: Final = ("value", "pmi", "log_odds", "score", "difference", "share", "rate")
+_ENDS: Final = ("value", "pmi", "log_odds", "score", "difference", "share", "rate", "percent")
 """What ``low`` and ``high`` are the ends of: the first that an audit has."""
 _COUNTS: Final = re.compile(r"n_\w+|\w+_n|\w+_count|count_\w+|\w+_of")
 _LIKE: Final = (r"(\w+)_(?:low|high)", r"(\w+)_[ab]", r"(?:base|rest|other)_(\w+)")

@@ -90,7 +90,7 @@ def agreement(session: Session, known: Sequence[Group]) -> list[FigureSpec]:
     attributes = [g.attribute for g in known if g.attribute]
     scored = session.sql("SELECT DISTINCT attribute FROM labels WHERE score IS NOT NULL ORDER BY attribute").fetchall()
     hateful = next((a for (a,) in scored if "hate" in a.lower()), "hateful")
-    rate = mark(lambda r: f"{r['annotator']} > {r['tau']:g}", "rate", note="count")
+    rate = mark(lambda r: f"{r['annotator']} > {r['tau']:g}", "percent", note="count")
     return [
         *(
             FigureSpec(

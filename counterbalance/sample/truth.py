@@ -259,7 +259,7 @@ def _others(counts: Counts) -> list[Quantity]:
             ratio(100 * hits, everyone),
             QUOTA,
             "hate_content_rate",
-            "rate",
+            "percent",
             {"label": "all", "tau": world.HATE_THRESHOLD},
             {"attribute": world.HATE_ATTRIBUTE},
         ),

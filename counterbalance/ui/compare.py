@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _DRAWN: Final = 24
 _SHOWN: Final = 24
+_LEAST_Q: Final = 0.001
 _HIDDEN: Final = ("params", "statistic", "df", "smallest_a", "smallest_b", "base_images_a", "base_images_b")
 _ONLY: Final = "SELECT i.image_id, i.key FROM {here} AS i ANTI JOIN {there} AS o ON i.{column} = o.{column}"
 _SAME: Final = {"sha256": "bytes", "key": "key", "uri": "address"}
@@ -115,20 +116,19 @@ def _charts(rows: pa.Table) -> list[dict[str, Any]]:
     for measure in dict.fromkeys(row["measure"] for row in body):
         own = [r for r in body if r["measure"] == measure and r["difference"] is not None]
         own.sort(key=lambda r: -abs(r["difference"]))
-        marks = [
-            svg.Mark(
-                _label(r), r["difference"], r["low"], r["high"], note=f"q = {r['q']:.3f}" if r["q"] is not None else ""
-            )
-            for r in own[:_DRAWN]
-        ]
+        marks = [svg.Mark(_label(r), r["difference"], r["low"], r["high"], note=_q(r)) for r in own[:_DRAWN]]
         if marks:
             title = _TITLES.get(measure, measure)
-            axis = svg.Axis("difference: the second less the first", reference=0.0, show=decimals)
+            axis = svg.Axis("difference: the first less the second", reference=0.0, show=decimals)
             draw = partial(svg.dots, marks, axis, title=title, desc=title)
             wide, narrow = (draw(name=f"{measure}-{width}", width=width) for width in (svg.WIDE, svg.NARROW))
             left_out = len(own) - len(marks)
             found.append({"title": title, "wide": Markup(wide), "narrow": Markup(narrow), "left_out": left_out})  # noqa: S704 - its texts are escaped
     return found
+
+
+def _q(row: dict[str, Any]) -> str:
+    return "" if row["q"] is None else "q < 0.001" if row["q"] < _LEAST_Q else f"q = {row['q']:.3f}"
 
 
 def _label(row: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 /*--- toml
 answers = "How many of 100 scored texts or images a classifier finds hateful, at one or several thresholds."
 details = """
-rate = 100 * share of scored labels with P > tau (strictly) with Wilson's 95 % interval, in percent, for every
+percent = 100 * share of scored labels with P > tau (strictly) with Wilson's 95 % interval, for every
 annotator (classifier), threshold and label. P is the column score of table labels, for the given attribute. The three
 scores of a column of hate_scores() go in as labels, too, each as an attribute of its own, 'hateful', 'targeted' and
 'aggressive': the step hate of the recipe laion400m makes them. It is what a classifier thinks of a text, with its errors.
@@ -125,7 +125,7 @@ SELECT
   count,
   n,
   images,
-  100e0 * count / n AS rate,
+  100e0 * count / n AS percent,
   100 * wilson_low(count * effective / n, effective) AS low,
   100 * wilson_high(count * effective / n, effective) AS high,
   smallest

@@ -36,10 +36,10 @@ def test_rate_and_interval(empty_lake, build):
     lake = score(empty_lake, build, [0.1] * 60 + [0.6] * 30 + [0.9] * 10)
     rows = run(lake, tau=[0.5, 0.8])
     row = rows["model", 0.5, "all"]
-    assert (row["count"], row["n"], row["rate"], row["suppressed"]) == (40, 100, 40.0, False)
+    assert (row["count"], row["n"], row["percent"], row["suppressed"]) == (40, 100, 40.0, False)
     low, high = proportion_confint(40, 100, method="wilson")
     assert (row["low"], row["high"]) == pytest.approx((100 * low, 100 * high), rel=1e-12)
-    assert rows["model", 0.8, "all"]["rate"] == 10.0
+    assert rows["model", 0.8, "all"]["percent"] == 10.0
 
 
 @pytest.mark.parametrize("tau", [0.1, 0.3, 0.5, 0.7, 0.9])
@@ -52,7 +52,7 @@ def test_a_score_at_the_threshold_is_not_over_it(empty_lake, build, tau):
 def test_annotators_are_kept_apart(empty_lake, build):
     lake = score(empty_lake, build, [0.9] * 20 + [0.1] * 20, ["a"] * 20 + ["b"] * 20)
     rows = run(lake)
-    assert {k[0]: r["rate"] for k, r in rows.items()} == {"a": 100.0, "b": 0.0}
+    assert {k[0]: r["percent"] for k, r in rows.items()} == {"a": 100.0, "b": 0.0}
 
 
 def test_a_value(empty_lake, build):
@@ -68,7 +68,7 @@ def test_groups_and_small_labels(empty_lake, build):
     groups = pa.table({"image_id": pa.array(range(45), pa.int64()), "label": labels})
     rows = run(lake, groups=groups)
     assert {k[2]: r["suppressed"] for k, r in rows.items()} == {"f": True, "m": False, "x": True}
-    assert {rows["model", 0.5, "f"][k] for k in ("count", "n", "rate", "low", "high")} == {None}
+    assert {rows["model", 0.5, "f"][k] for k in ("count", "n", "percent", "low", "high")} == {None}
 
 
 @settings(max_examples=15)
@@ -128,7 +128,7 @@ def test_few_of_a_label_do_not_follow(empty_lake, build, few, hidden):
     groups = pa.table({"image_id": pa.array(range(100), pa.int64()), "label": ["f"] * 40 + ["m"] * 60})
     rows = run(lake, groups=groups)
     assert [rows["model", 0.5, label]["suppressed"] for label in "fm"] == [hidden] * 2
-    assert all((r[k] is None) == hidden for r in rows.values() for k in ("count", "n", "rate", "low", "high"))
+    assert all((r[k] is None) == hidden for r in rows.values() for k in ("count", "n", "percent", "low", "high"))
 
 
 def many(lake, rows, attributes=("hateful",)):
@@ -151,7 +151,7 @@ def many(lake, rows, attributes=("hateful",)):
 def test_captions_of_one_image_are_as_good_as_one(empty_lake):
     labels = many(empty_lake, [(i, 0.9 if i < 30 else 0.1) for i in range(100) for _ in range(4)])
     row = run(empty_lake, labels=labels)["model", 0.5, "all"]
-    assert (row["count"], row["n"], row["images"], row["rate"]) == (120, 400, 100, 30.0)
+    assert (row["count"], row["n"], row["images"], row["percent"]) == (120, 400, 100, 30.0)
     low, high = proportion_confint(30, 100, method="wilson")
     assert row["high"] - row["low"] == pytest.approx(100 * (high - low), rel=0.03)
 
@@ -160,7 +160,7 @@ def test_few_images_are_few_however_many_captions_each_has(empty_lake):
     labels = many(empty_lake, [(i, 0.9 if i < 5 else 0.1) for i in range(100) for _ in range(4)])
     shown, hidden = (run(empty_lake, labels=labels, **more)["model", 0.5, "all"] for more in ({"min_count": 0}, {}))
     assert (shown["count"], shown["smallest"]) == (20, 5)
-    assert hidden["count"] is hidden["n"] is hidden["rate"] is hidden["smallest"] is None
+    assert hidden["count"] is hidden["n"] is hidden["percent"] is hidden["smallest"] is None
 
 
 def test_the_three_scores_at_several_thresholds(empty_lake):

@@ -482,7 +482,19 @@ VECTORED = [
     for parameter, value in given.items()
     if isinstance(value, pa.Table) and "embedding" in value.column_names and name != "retrieval_bias_models"
 ]
-RATES = ("value", "share", "rate", "score", "delta", "difference", "log_odds", "pmi", "cramers_v", "negative_ratio")
+RATES = (
+    "value",
+    "share",
+    "rate",
+    "percent",
+    "score",
+    "delta",
+    "difference",
+    "log_odds",
+    "pmi",
+    "cramers_v",
+    "negative_ratio",
+)
 
 
 @pytest.mark.parametrize(("name", "parameter"), VECTORED)

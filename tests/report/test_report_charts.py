@@ -7,10 +7,12 @@ import math
 import re
 import xml.etree.ElementTree as ET
 
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from counterbalance.report.charts import draw
 from counterbalance.report.svg import NARROW, WIDE, Axis, Mark, _marks, bars, dots, plain, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -148,3 +150,14 @@ def test_counts_have_no_halves_on_their_axis():
         shown = [axis.show(m) for m in marks]
         assert len({*shown}) == len(shown)
         assert marks[-1] >= most
+
+
+def test_percents_are_no_shares() -> None:
+    rows = pa.table({"label": ["a"], "percent": [6.0], "low": [4.0], "high": [9.0]})
+    chart = draw(rows, ["label"], "rates")
+    assert chart is not None
+    assert (chart.label, "a: 6.00" in chart.wide, "%" in chart.wide.replace("95 %", "")) == (
+        "percent, 95 % interval",
+        True,
+        False,
+    )

@@ -40,6 +40,8 @@ def test_two_versions_of_a_lake(client, lake, capsys):
     assert main(["compare", f"{lake.uri}@before", lake.uri, "--json"]) == 0
     first = next(r for r in json.loads(capsys.readouterr().out) if r["measure"] == "demographics")
     assert f"<td>{first['count_b']}</td>" in page
+    assert first["difference"] == pytest.approx(first["value_a"] - first["value_b"])
+    assert "difference: the first less the second" in page
     assert "Shares of labels" in page
     assert 'aria-label="All rows"' in page
 
