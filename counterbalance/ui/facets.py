@@ -106,17 +106,19 @@ def _counted(session: Session, selection: Selection) -> Any:
     yield "category", "Boxes of each", counts("category", "detections")
     closed = session.sensitive_attributes()
     told = session.sql(
-        "SELECT attribute, value, count(DISTINCT image_id) AS n FROM labels WHERE image_id IN (SELECT image_id FROM chosen) "
+        "SELECT attribute, value, count(DISTINCT image_id) AS n, bool_or(score IS NOT NULL) FROM labels WHERE image_id IN (SELECT image_id FROM chosen) "
         f"AND (score IS NULL OR score >= 0.5) GROUP BY attribute, value HAVING length(attribute) + length(value) < {_LENGTH} "
         f"QUALIFY row_number() OVER (PARTITION BY attribute ORDER BY n DESC, value) <= {_TOP} ORDER BY attribute, n DESC, value",
         chosen=chosen,
     ).fetchall()
     labels: dict[str, list[tuple[str, int]]] = {}
-    for attribute, value, count in told:
+    scored = {attribute for attribute, _, _, has_score in told if has_score}
+    for attribute, value, count, _ in told:
         if attribute not in closed and not is_sensitive(attribute) and len(labels) < _COLUMNS:
             labels.setdefault(attribute, []).append((f"{attribute}:{value}", count))
     for attribute, values in labels.items():
-        yield f"label={attribute}:", f"Label: {plain(attribute)[:80]}", values
+        told_score = ", score 0.5 or more" if attribute in scored else ""
+        yield f"label={attribute}:", f"Label: {plain(attribute)[:80]}{told_score}", values
     for table, column in _offered(columns, _PLAIN, number=False):
         prefix = f"{table}.{column}:"
         values = [(prefix + v, n) for v, n in counts(column, table)]

@@ -17,7 +17,7 @@ from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.report.svg import plain
 from counterbalance.ui.answers import page
 from counterbalance.ui.facets import offered
-from counterbalance.ui.selection import is_number, name_of, open_columns, vector_columns
+from counterbalance.ui.selection import is_number, name_of, no_vectors, open_columns, vector_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +51,8 @@ async def show(request: Request) -> Response:
             "maps": list(maps),
             "view": view,
             "colours": own,
-            "vectors": vector_columns(open_columns(lake, session)),
+            "vectors": (vectors := vector_columns(columns := open_columns(lake, session))),
+            "lacks": None if vectors else no_vectors(columns),
         }
 
     found = await place.ask(request, work)

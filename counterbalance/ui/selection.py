@@ -219,7 +219,7 @@ class Filters:
         if self.similar is not None:
             vector = vector_column(columns)
             if vector is None:
-                raise _no_vectors(columns)
+                raise no_vectors(columns)
             column = name_of(vector)
             near = (
                 f"vector_search(images, {quoted(vector)}, "
@@ -257,7 +257,7 @@ def _wrong(message: str, hint: str) -> RequestError:
     return RequestError(message, code="E3744", hint=hint)
 
 
-def _no_vectors(columns: Columns) -> RequestError:
+def no_vectors(columns: Columns) -> RequestError:
     """Return that images have no vectors, and which of their columns are none since their lists may be of any length."""
     lists = {
         n: kind for n, kind in columns["images"].items() if re.match(r"(large_)?list<\w+: (half)?(float|double)", kind)

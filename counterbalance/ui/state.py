@@ -84,8 +84,10 @@ async def state(request: Request) -> Response:
             if target in reads:
                 reads[target].append(name if name in known else relation.removeprefix(_CLOSED))
         kinds, states = ({row["target"]: row[of] for row in shown} for of in ("kind", "state"))
+        failures = session.sql("SELECT count(*) FROM meta.errors WHERE column_name IS NOT NULL").fetchall()[0][0]
         ask = {name: session.sql(text, most=_ROWS).to_arrow().to_pylist() for name, text in _ASKED.items()}
-        accesses = lake.accesses(sensitive=session.purpose).to_pylist()[-_ROWS:] if session.purpose else []
+        accesses = lake.accesses(sensitive=session.purpose).to_pylist() if session.purpose else []
+        reading = [row for row in accesses if row["columns"]][-_ROWS:]
         versions = dict(session.sql("SELECT name, version FROM meta.tables").fetchall())
         drawing = graph.drawn(graph.of(reads, kinds, states, versions, recipes)) if reads else ""
         return {
@@ -93,7 +95,9 @@ async def state(request: Request) -> Response:
             "recipes": recipes,
             "drawing": drawing,
             "left_out": len(declared) - len(shown),
-            "accesses": accesses,
+            "failures": failures,
+            "accesses": reading,
+            "others": len(accesses) - len(reading),
             **ask,
         }
 

@@ -174,7 +174,9 @@ def test_a_refusal_says_how(session, text, code):
 def test_open_labels_are_read_and_a_note_says_what_is_not(session):
     result = session.sql("SELECT attribute, count(*) FROM labels GROUP BY 1")
     assert result.fetchall() == [("scene", IMAGES)]
-    assert result.notes == ["labels of perceived_gender are not shown; state a purpose with --sensitive to read them"]
+    assert result.notes == [
+        'labels of perceived_gender are not shown; to read them, state a purpose: --sensitive "why"'
+    ]
     assert session.sql("SELECT DISTINCT label FROM image_labels('scene')").fetchall() == [("outdoor",)]
 
 

@@ -242,7 +242,7 @@ def test_labels_that_are_not_shown_are_told(empty_lake, build, capsys):
     words = ["recipe", empty_lake.uri, "reweight", "--param", groups, "--progress", "never"]
     assert main(words) == 0
     told = capsys.readouterr()
-    hidden = "note: labels of perceived_gender are not shown; state a purpose with --sensitive to read them"
+    hidden = 'note: labels of perceived_gender are not shown; to read them, state a purpose: --sensitive "why"'
     assert told.err.count(hidden) == 1
     assert "note" not in told.out
     assert main([*words, "--sensitive", "test of notes"]) == 0

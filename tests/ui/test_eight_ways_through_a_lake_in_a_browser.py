@@ -91,6 +91,17 @@ def test_a_filter_leaves_its_images(visit, browser, lake):
     assert browser.js("document.getElementById('counted').textContent").startswith(f"{named:,} image")
 
 
+def test_a_place_far_away_is_gone_to(visit, browser, lake):
+    visit("/browse", "document.querySelectorAll('#grid li').length > 0")
+    browser.js("document.querySelector('#jump input').value = 101")
+    browser.js("document.getElementById('jump').requestSubmit()")
+    browser.until(
+        f"location.search === '?offset=100' && {READY} && document.querySelector('#jump input').value === '101'"
+    )
+    first = lake.sql("SELECT image_id FROM images ORDER BY image_id LIMIT 1 OFFSET 100").fetchall()[0][0]
+    assert browser.js("document.querySelector('#grid li').id") == f"i{first}"
+
+
 def test_a_query_has_rows_with_pictures_a_chart_and_an_error_at_its_place(visit, browser):
     visit(
         "/sql?q=SELECT+image_id,+image,+width+FROM+images+ORDER+BY+1+LIMIT+5",
@@ -107,6 +118,10 @@ def test_a_query_has_rows_with_pictures_a_chart_and_an_error_at_its_place(visit,
     browser.click("run")
     browser.until("!document.getElementById('error').hidden")
     assert "did you mean 'text'" in browser.js("document.getElementById('error').textContent")
+    assert browser.js("document.querySelector('.CodeMirror .wrong').textContent") == "txt"
+    reordered = "/sql?q=SELECT+image_id,+chr(8238)+||+'evil'+AS+text+FROM+images+LIMIT+1"
+    visit(reordered, "document.querySelectorAll('#result tbody tr').length === 1")
+    assert browser.js("document.querySelector('#result tbody td:last-child').textContent") == "\\u202eevil"
 
 
 def test_the_map_has_all_images(visit, browser, lake):

@@ -161,6 +161,11 @@ def test_what_is_drawn_around_opens_in_browse(browser, served, lake):
     selected = int(browser.js("counted.textContent").split()[0])
     assert 10 < selected < 100
     drawn = browser.js("selected.href")
+    browser("Page.reload")
+    browser.until(
+        "document.readyState === 'complete' && /selected/.test(document.getElementById('counted')?.textContent)"
+    )
+    assert (int(browser.js("counted.textContent").split()[0]), browser.js("selected.href")) == (selected, drawn)
     for name, bound in zip(("left", "right", "low", "high"), (0, 19, 0, 4), strict=True):
         browser.js(f"document.getElementById('bounds').elements.{name}.value = '{bound}'")
     browser.js("document.getElementById('bounds').requestSubmit()")

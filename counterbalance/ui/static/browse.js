@@ -96,6 +96,15 @@ const end = new IntersectionObserver((entries) => entries.some((e) => e.isInters
 for (const list of grid.querySelectorAll("ul.grid")) watch(list);
 if (after) end.observe(after);
 
+// A place far away is gone to by its number.
+const jump = document.getElementById("jump");
+if (jump) jump.hidden = false;
+jump?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const first = Math.min(Math.max(1, Number(jump.elements.from.value) || 1), total);
+  location.assign(`?${query(`offset=${first - 1}`)}`);
+});
+
 // The address follows the page in sight, so that going back, or a link, leads to it.
 let waiting;
 addEventListener("scroll", () => {

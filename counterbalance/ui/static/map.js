@@ -110,12 +110,41 @@ function show(points) {
   place.append(drawn, seen);
 
   const link = document.getElementById("selected");
-  function select(isIn, sql) {
+  function select(isIn, sql, asked) {
     let found = 0;
     for (let i = 0; i < count; i += 1) if (isIn(places[2 * i], places[2 * i + 1])) found += 1;
     counted.textContent = `${found.toLocaleString("en")} of ${count.toLocaleString("en")} images selected`;
     link.hidden = !found;
     link.href = `/lakes/${lake}/browse?${new URLSearchParams({ sql })}`;
+    keep(asked);
+  }
+
+  // What is selected stands in the address, and goes with another colour.
+  const form = document.getElementById("map-form");
+  function keep(asked) {
+    const address = new URLSearchParams(location.search);
+    for (const name of ["around", "within"]) {
+      address.delete(name);
+      form.elements[name]?.remove();
+    }
+    for (const [name, value] of Object.entries(asked)) {
+      address.set(name, value);
+      const field = document.createElement("input");
+      Object.assign(field, { type: "hidden", name, value });
+      form.append(field);
+    }
+    history.replaceState(null, "", `?${address}`);
+  }
+  form.addEventListener("submit", () => { if (form.elements.view.value !== view) keep({}); });
+
+  function around(corners) {
+    select((x, y) => isInside(corners, x, y), sqlOf(corners), { around: corners.map((c) => c.join(",")).join(" ") });
+  }
+
+  function within(w, e, s, n) {
+    select((x, y) => w <= x && x <= e && s <= y && y <= n,
+      `SELECT image_id FROM ${PLACED} WHERE x BETWEEN ${exact(w)} AND ${exact(e)} AND y BETWEEN ${exact(s)} AND ${exact(n)}`,
+      { within: [w, e, s, n].join(",") });
   }
 
   const button = document.getElementById("lasso");
@@ -143,8 +172,7 @@ function show(points) {
   drawn.addEventListener("pointerup", () => {
     const shown = deck.getViewports()[0];
     if (path.length > 2) {
-      const corners = thinned(path).map(([x, y]) => shown.unproject([x, y]).map((n) => Number(n.toPrecision(7))));
-      select((x, y) => isInside(corners, x, y), sqlOf(corners));
+      around(thinned(path).map(([x, y]) => shown.unproject([x, y]).map((n) => Number(n.toPrecision(7)))));
     }
     path = [];
   });
@@ -153,8 +181,7 @@ function show(points) {
     event.preventDefault();
     const [left, right, low, high] = ["left", "right", "low", "high"].map((n) => event.target.elements[n].value);
     const [w, s, e, n] = [left || extent[0], low || extent[1], right || extent[2], high || extent[3]].map(Number);
-    select((x, y) => w <= x && x <= e && s <= y && y <= n,
-      `SELECT image_id FROM ${PLACED} WHERE x BETWEEN ${exact(w)} AND ${exact(e)} AND y BETWEEN ${exact(s)} AND ${exact(n)}`);
+    within(w, e, s, n);
   });
 
   const list = classes.map((c, n) => ({ ...c, n })).filter((c) => c.count).map((c) => {
@@ -169,6 +196,11 @@ function show(points) {
   });
   document.getElementById("legend").replaceChildren(...list);
   counted.textContent = [`${count.toLocaleString("en")} images`, ...points.notes].join("; ");
+  const given = new URLSearchParams(location.search);
+  const corners = (given.get("around") ?? "").split(" ").map((corner) => corner.split(",").map(Number)).slice(0, 2 * CORNERS);
+  const sides = (given.get("within") ?? "").split(",").map(Number);
+  if (corners.length > 2 && corners.every((c) => c.length === 2 && c.every(Number.isFinite))) around(corners);
+  else if (sides.length === 4 && sides.every(Number.isFinite)) within(...sides);
   place.dataset.ready = "true";
 }
 

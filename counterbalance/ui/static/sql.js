@@ -1,6 +1,6 @@
 // The editor: runs, stops and completes queries; shows rows with small pictures, and a chart of them.
 
-import { api, ask, element, sortable, told } from "/static/ui.js";
+import { advice, api, ask, element, sortable, told } from "/static/ui.js";
 
 const part = (id) => document.getElementById(id);
 const area = part("query");
@@ -67,15 +67,21 @@ function showHistory() {
   part("history").replaceChildren(element("option", { value: "" }, "…"), ...options);
 }
 
+let wrong = null; // the word of the query that is marked
+
 function show(error) {
   const shown = part("error");
   shown.hidden = !error;
+  wrong?.clear();
   if (!error) return;
   const lines = [told(error)];
   if (error.line) {
+    lines.push(`line ${error.line}:`);
     const line = text().split("\n")[error.line - 1] ?? "";
     const before = [...line].slice(0, Math.max(0, (error.column ?? 1) - 1)).join(""); // a column counts characters, an editor their halves
     lines.push(line, " ".repeat(before.length) + "^");
+    const end = before.length + (/^(\w+|.)?/su.exec(line.slice(before.length))[0].length || 1);
+    wrong = editor?.markText({ line: error.line - 1, ch: before.length }, { line: error.line - 1, ch: end }, { className: "wrong" });
     editor?.setCursor(error.line - 1, before.length);
     editor?.focus();
   }
@@ -97,7 +103,7 @@ async function run() {
     rows = found;
     part("asked").textContent = asked = sql;
     const count = `${found.rows.length.toLocaleString("en")} ${found.rows.length === 1 ? "row" : "rows"}`;
-    part("state").textContent = [`${count} in ${found.seconds.toFixed(2)} s`, ...found.notes].join(" · ");
+    part("state").textContent = [`${count} in ${found.seconds.toFixed(2)} s`, ...found.notes.map(advice)].join(" · ");
     part("result").replaceChildren(table(found));
     sortable(part("result").firstChild);
     part("result").hidden = false;
@@ -118,9 +124,13 @@ async function run() {
   }
 }
 
+// Characters that control or reorder text, written out as the shell does.
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+const plain = (value) => value.replace(CONTROLS, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 function shown(value) {
   if (value === null || value === undefined) return "–";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return plain(typeof value === "object" ? JSON.stringify(value) : String(value));
 }
 
 // A value as it stands in a cell: of bytes, which come in base64, how many they are.
@@ -133,7 +143,7 @@ const isNumber = (column) => /^(u?int|float|double|half|decimal)/.test(column.ty
 
 function table(found) {
   const picture = found.columns.findIndex((column) => column.name === "image_id");
-  const heads = found.columns.map((c) => element("th", { scope: "col", className: isNumber(c) ? "num" : "" }, c.name));
+  const heads = found.columns.map((c) => element("th", { scope: "col", className: isNumber(c) ? "num" : "" }, plain(c.name)));
   const body = element("tbody");
   for (const row of found.rows) {
     const cells = row.map((value, at) => element("td", { className: isNumber(found.columns[at]) ? "num" : "" }, written(value, found.columns[at])));

@@ -13,8 +13,10 @@ export async function ask(path, body) {
   return found;
 }
 
+export const advice = (text) => text?.replace('--sensitive "why"', "the button at the top");
+
 export function told(error) {
-  const hint = error.hint?.replace('--sensitive "why"', "the button at the top");
+  const hint = advice(error.hint);
   return `${error.code ? error.code + " " : ""}${error.message}${hint ? "; " + hint : ""}`;
 }
 

@@ -36,7 +36,7 @@ def notes_before(resolver: Resolver, facts: Facts, plans: Iterable[Plan], at: st
         notes.append(f"{at} has not come yet: this is the newest state, and can change")
     if facts.hides_labels and not resolver.sensitive and (hidden := resolver.sensitive_attributes()):
         notes.append(
-            f"labels of {', '.join(sorted(hidden))} are not shown; state a purpose with --sensitive to read them"
+            f'labels of {", ".join(sorted(hidden))} are not shown; to read them, state a purpose: --sensitive "why"'
         )
     for column, value in dict.fromkeys(facts.named):
         known = _known(resolver, column)
