@@ -38,7 +38,9 @@ _RULES: Final = {
 """By column of a row the relation, and its column, that must have the same value."""
 _ASIDE: Final = frozenset({"params", "reason", "note", "level", "family"})
 """Columns of text that tell no rows apart which others do not."""
-_CLEAR: Final = frozenset({"crime_words", "geography", "sentiment", "concept_ratio"})
+_CLEAR: Final = frozenset(
+    {"crime_words", "geography", "sentiment", "concept_ratio", "hate_content_rate", "score_distribution"}
+)
 """Audits that count images with one clear label only."""
 _PERSONS: Final = re.compile(r"\s*person_units\s*\(", re.IGNORECASE)
 _EVERYONE: Final = "all"
@@ -77,6 +79,13 @@ def parts(audit: Query, columns: Sequence[str], row: Row) -> list[Part]:
         found.append(Part(f"country_concepts({given['texts']})", _is("concept", left.pop("country"))))
         if left.get("label") == _EVERYONE and row.get("level") == "country":
             del left["label"]
+    if {"tau", "score_from"} & left.keys() and "labels" in known:
+        found.append(_of_scores(row, given))
+        left = {name: value for name, value in left.items() if name == "label"}
+    if "crossed" in known and "item" in left:  # of two datasets the first one's
+        found.append(Part(given["crossed"], _is("label", left.pop("item"))))
+    elif {"others", "terms"} & known.keys() == {"others"}:
+        left.pop("item", None)  # what is compared of all images with a label
     if audit.name == "concept_ratio" and "label" not in row:
         both = ", ".join(as_text(str(given[name])) for name in ("label", "against"))
         found.append(Part(_groups(audit, given), f"label IN ({both})"))
@@ -127,7 +136,9 @@ def links(session: Session, audit: Query, rows: pa.Table) -> tuple[list[str | No
     seen: dict[tuple[str, ...], str] = {}
     found: list[str | None] = []
     for row in rows.to_pylist() if columns and "params" in rows.column_names else []:
-        text = query(audit, columns, row)
+        text = (
+            None if row.get("suppressed") else query(audit, columns, row)
+        )  # as many pictures would tell what is hidden
         if text is not None:
             shape = tuple(part.source for part in parts(audit, columns, row))
             if shape not in seen:
@@ -164,7 +175,19 @@ def _of_terms(term: str | None, class_: str | None, given: Mapping[str, Any]) ->
     return [Part(source, "concept IS NOT NULL")]
 
 
+def _of_scores(row: Row, given: Mapping[str, Any]) -> Part:
+    """Return labels with scores over a threshold, or in a range."""
+    over = {">": row.get("tau"), ">=": row.get("score_from"), "<": row.get("score_to")}
+    conditions = [_is("attribute", given["attribute"]), _is("annotator", row["annotator"])]
+    conditions += [f"score {sign} CAST({end!r} AS FLOAT)" for sign, end in over.items() if end is not None]
+    conditions += [_is("value", given["value"])] if given.get("value") is not None else []
+    conditions += ["score BETWEEN 0 AND 1"] if "score_from" in row else []
+    return Part(given["labels"], " AND ".join(conditions))
+
+
 def _is(column: str, value: Any) -> str:
+    if value is None:
+        return f"{column} IS NULL"
     return f"{column} = {as_text(value) if isinstance(value, str) else to_sql(exp.convert(value))}"
 
 

@@ -76,7 +76,7 @@ measures = ["share", "low", "high", "smallest"]
 
 [[cells]]
 count = "smallest"
-within = ["annotator", "label", "score_from"]
+within = ["annotator", "label", "score_from", "score_to"]
 measures = ["count", "share", "low", "high"]
 ---*/
 WITH ranges AS (

@@ -18,6 +18,10 @@ CAPTIONS = {
     "groups": "(SELECT caption_id AS image_id, label FROM caption_labels)",
     "concepts": "word_concepts((SELECT caption_id AS image_id, text FROM captions))",
 }
+SCORES = {
+    "groups": "caption_gender",
+    "labels": "(SELECT image_id, 'mood' AS attribute, 'yes' AS value, image_id % 10 / 10 AS score, 'm' AS annotator FROM images)",
+}
 COUNTS = [
     ("demographics", {}, "count"),
     pytest.param("balance", {}, "count", marks=pytest.mark.thorough),
@@ -25,6 +29,9 @@ COUNTS = [
     ("crime_words", {}, "images"),
     ("geography", {}, "count"),
     *again(("sentiment", {}, "images")),
+    ("compare_demographics", {"groups": "caption_gender", "others": "caption_gender"}, "count_a"),
+    ("hate_content_rate", SCORES | {"attribute": "mood", "tau": [0.2, 0.5]}, "count"),
+    ("score_distribution", SCORES | {"attribute": "mood"}, "count"),
     ("concept_ratio", {}, "n"),
     pytest.param("keyword_profile", {}, "count", marks=pytest.mark.thorough),
     ("spurious_correlations", {}, "count"),
@@ -52,7 +59,11 @@ def test_it_selects_as_many_images_as_the_row_counts(counted_lake, name, given, 
     with counted_lake.session() as session:
         rows = session.audit(name, min_count=1, **given).to_arrow()
         found, is_closed = behind.links(session, audit, rows)
-        told = [(text, row[column]) for text, row in zip(found, rows.to_pylist(), strict=True) if row[column]]
+        told = [
+            (text, row[column])
+            for text, row in zip(found, rows.to_pylist(), strict=True)
+            if row[column] and row.get("label", "") is not None
+        ]
         assert told
         assert not is_closed
         for text, count in [told[0], told[-1]]:
@@ -135,3 +146,17 @@ def test_persons_open_the_images_that_sources_names():
         "SELECT DISTINCT source_id AS image_id FROM person_images WHERE image_id IN (SELECT DISTINCT image_id FROM "
         "person_units('scene') WHERE label = 'a' AND image_id IN (SELECT image_id FROM person_units('scene') WHERE label = 'b'))"
     )
+
+
+def test_a_hidden_row_opens_none(counted_lake):
+    """As many pictures as it counts would tell what is hidden."""
+    audit = queries.audit("demographics")
+    with counted_lake.session() as session:
+        rows = session.audit("demographics", min_count=1_000_000).to_arrow()
+        assert set(behind.links(session, audit, rows)[0]) == {None}
+
+
+def test_a_page_says_that_no_row_leads_to_pictures(client, counted_lake):
+    told = "No row here leads to pictures"
+    assert told in client(counted_lake).get("/lakes/demo/audits/demographics?min_count=1000000").text
+    assert told not in client(counted_lake).get("/lakes/demo/audits/demographics?min_count=1").text
