@@ -25,7 +25,7 @@ _CHANGES = {
     ),
     "fish": ('(string split "," $completion)', '(string split -m 1 "," $completion)'),
 }
-"""What is other than in click's set-up: no blank follows ``name=``, and descriptions may have commas."""
+"""Changes to click's set-up: no blank follows ``name=``, and descriptions may have commas."""
 
 
 @declare("completion", examples=EXAMPLES, short_help="Print the set-up of tab completion for a shell.")

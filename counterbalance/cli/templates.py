@@ -182,7 +182,7 @@ def _failures(session: Session, path: Path, text: str, sql: str, place: str) -> 
                 session.audit(str(file)).columns  # noqa: B018 - which are known when all was bound
             except CounterbalanceError as error:
                 if match := _OF_CELLS.search(error.message):
-                    yield from _of_cells(match, text, place)
+                    yield from [*_of_cells(match, text, place)] or [f"{place}: {error.message}"]
                     return
                 column = {*re.findall(r"^no column '([^']+)'", error.message)} - told
                 tokens = _tokens(sql, column)

@@ -52,16 +52,16 @@ def completed(
     Example:
         >>> from counterbalance.engine.sql.query_model import QueryParameter
         >>> unit = QueryParameter("unit", "varchar", "'image'", choices=("image", "person"))
-        >>> [c.value for before, word in [((), "un"), ((), "unit=p"), (("unit", "="), "p")] for c in completed([unit], word, before)]
-        ['unit=', 'unit=person', 'person']
+        >>> [c.value for before, word in [((), "un"), ((), "unit=p"), (("unit", "="), "p"), (("x", "=", "unit"), "u")] for c in completed([unit], word, before)]
+        ['unit=', 'unit=person', 'person', 'unit=']
     """
     by_name = {p.name: p for p in parameters}
     name, equals, start = incomplete.partition("=")
     front = name + equals
     if not equals:
-        last = [word for word in before if word != "="][-1:]
-        if last and last[0] in by_name:
-            name, start, front = last[0], incomplete, ""
+        *others, last = "", "", *(before[:-1] if before[-1:] == ("=",) else before)
+        if last in by_name and others[-1] != "=":  # else it is a value that is called as a parameter is
+            name, start, front = last, incomplete, ""
         else:
             return [CompletionItem(f"{p.name}=", help=p.doc) for p in parameters if p.name.startswith(incomplete)]
     found = _values(by_name[name], lake) if name in by_name else []

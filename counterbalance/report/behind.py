@@ -136,9 +136,8 @@ def links(session: Session, audit: Query, rows: pa.Table) -> tuple[list[str | No
     seen: dict[tuple[str, ...], str] = {}
     found: list[str | None] = []
     for row in rows.to_pylist() if columns and "params" in rows.column_names else []:
-        text = (
-            None if row.get("suppressed") else query(audit, columns, row)
-        )  # as many pictures would tell what is hidden
+        # as many pictures as a hidden row counts would tell what is hidden
+        text = None if row.get("suppressed") else query(audit, columns, row)
         if text is not None:
             shape = tuple(part.source for part in parts(audit, columns, row))
             if shape not in seen:

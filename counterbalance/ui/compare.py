@@ -128,7 +128,7 @@ def _charts(rows: pa.Table) -> list[dict[str, Any]]:
 
 
 def _q(row: dict[str, Any]) -> str:
-    return "" if row["q"] is None else "q < 0.001" if row["q"] < _LEAST_Q else f"q = {row['q']:.3f}"
+    return "" if row["q"] is None else f"q < {_LEAST_Q}" if row["q"] < _LEAST_Q else f"q = {row['q']:.3f}"
 
 
 def _label(row: dict[str, Any]) -> str:

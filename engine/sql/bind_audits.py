@@ -45,7 +45,7 @@ _READING: Final = "image_labels"
 
 
 class Names(Protocol):
-    """What knows the relations of the statement."""
+    """Relations of the statement, and how bodies and arguments are bound."""
 
     met: Met
     reads_past: bool

@@ -74,7 +74,7 @@ class Narrowed:
 
 @dataclass(slots=True)
 class Met:
-    """What was met while one call was bound.
+    """Hold what was met while one call was bound.
 
     Args:
         closed: Something closed is read.

@@ -32,7 +32,7 @@ def viewed(disk_lake, build):
 def test_a_closed_view_of_numbers(viewed):
     with viewed.session() as session:
         for call in (*CALLS, "cooccurrence(concepts := {})"):
-            assert session.sql(f"FROM {call.format('words')}").to_arrow() is not None
+            session.sql(f"FROM {call.format('words')}").to_arrow()  # is answered
             for view in ("numbers", "bytes"):
                 with pytest.raises(SensitiveError) as caught:
                     session.sql(f"FROM {call.format(view)}").to_arrow()
