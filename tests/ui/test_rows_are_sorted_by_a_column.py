@@ -30,3 +30,25 @@ def test_heads_are_buttons(browser, served, lake):
         ["a", "A", "b", "c"],
     ]
     assert browser.js("document.querySelectorAll('#result [aria-sort]').length") == 1
+
+
+def test_the_order_of_an_audit_is_in_its_address(browser, served, lake):
+    address = served(lake)
+    browser("Page.navigate", url=f"{address}/lakes/demo/audits/demographics?token=secret")
+    browser.until("document.readyState === 'complete' && document.querySelectorAll('main .sort').length > 3")
+    labels = (
+        "[...document.querySelectorAll('main tbody tr')].map((row) => row.querySelector('td:not(:has(a))').textContent)"
+    )
+    names = "[...document.querySelectorAll('main .sort')].map((b) => b.textContent)"
+    label = f"document.querySelectorAll('main .sort')[{browser.js(names).index('label')}]"
+    came = browser.js(labels)
+    browser.js(f"{label}.click()")
+    browser.js(f"{label}.click()")
+    assert browser.js(labels) == sorted(came, reverse=True)
+    assert browser.js("location.hash") == "#order=-label"
+    browser("Page.reload")
+    browser.until("document.querySelector('main [aria-sort=descending]') !== null")
+    assert browser.js(labels) == sorted(came, reverse=True)
+    browser.js(f"{label}.click()")  # as they came
+    assert browser.js("location.hash") == ""
+    assert browser.js(labels) == came

@@ -46,25 +46,34 @@ function compare([a, x], [b, y], sign) {
   return x === y ? 0 : sign * (x < y ? -1 : 1);
 }
 
-// Rows of a table by a column: up, down, and as they came.
+// Rows of a table by a column: up, down, and as they came. The order of a table with data-order is in the address.
 export function sortable(table) {
   const body = table.tBodies[0];
   if (!table.tHead || !body || body.rows.length < 2) return;
   const rows = [...body.rows];
-  for (const head of table.tHead.rows[0].cells) {
+  const heads = [...table.tHead.rows[0].cells];
+  const order = (head, sign) => {
+    for (const other of heads) other.removeAttribute("aria-sort");
+    if (sign) head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+    const known = new Map(rows.map((row) => [row, key(row.cells[head.cellIndex])]));
+    body.replaceChildren(...(sign ? rows.toSorted((a, b) => compare(known.get(a), known.get(b), sign)) : rows));
+  };
+  for (const head of heads) {
     if (!head.textContent.trim()) continue;
     const button = element("button", { type: "button", className: "sort" });
     button.append(...head.childNodes);
     head.replaceChildren(button);
     button.addEventListener("click", () => {
-      const was = head.getAttribute("aria-sort");
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-      const sign = { ascending: -1, descending: 0 }[was] ?? 1;
-      if (sign) head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
-      const known = new Map(rows.map((row) => [row, key(row.cells[head.cellIndex])]));
-      body.replaceChildren(...(sign ? rows.toSorted((a, b) => compare(known.get(a), known.get(b), sign)) : rows));
+      const sign = { ascending: -1, descending: 0 }[head.getAttribute("aria-sort")] ?? 1;
+      order(head, sign);
+      if (table.dataset.order === undefined) return;
+      const asked = sign ? `#${new URLSearchParams({ order: (sign > 0 ? "" : "-") + head.textContent })}` : "";
+      history.replaceState(null, "", location.pathname + location.search + asked);
     });
   }
+  const asked = new URLSearchParams(location.hash.slice(1)).get("order");
+  const head = table.dataset.order === undefined ? undefined : heads.find((h) => h.textContent === asked?.replace(/^-/, ""));
+  if (head) order(head, asked.startsWith("-") ? -1 : 1);
 }
 for (const table of document.querySelectorAll("main .scroll table")) sortable(table);
 
