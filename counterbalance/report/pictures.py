@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from counterbalance.engine.sql.parse import as_text
 from counterbalance.report.svg import plain
 from counterbalance.udfs.pictures import HEAD_SHARE
 
@@ -174,12 +175,13 @@ def stored_bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[in
     return found
 
 
-def boxes_of(session: Session, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """Return boxes by image id: category, x, y, width and height in pixels, is_crowd."""
+def boxes_of(session: Session, ids: Sequence[int], categories: Sequence[str] = ()) -> dict[int, list[dict[str, Any]]]:
+    """Return boxes by image id, of all categories or of some: category, x, y, width and height in pixels, is_crowd."""
     wanted = ", ".join(str(i) for i in ids)
+    among = f"AND category IN ({', '.join(map(as_text, categories))}) " if categories else ""
     text = (
         "SELECT image_id, category, x, y, width, height, is_crowd FROM detections "
-        f"WHERE image_id IN ({wanted}) ORDER BY image_id, detection_id"
+        f"WHERE image_id IN ({wanted}) {among}ORDER BY image_id, detection_id"
     )
     found: dict[int, list[dict[str, Any]]] = {}
     for row in session.sql(text).to_arrow().to_pylist():

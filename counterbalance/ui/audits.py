@@ -47,6 +47,17 @@ _ASIDE: Final = frozenset({"params", "suppressed", "reason", "n_suppressed"})
 """Columns that are told in words."""
 _OF_TEXTS: Final = re.compile(r"\b(word|term)_concepts\b")
 """Relations whose concepts are words of texts."""
+_OF_BOXES: Final = re.compile(r"\bcategory_concepts\b")
+"""Relations whose concepts are categories of boxes."""
+_BY_WORDS: Final = re.compile(r"\s*(clear_labels\s*\(\s*)?caption_gender[\s)]*")
+"""Relations whose labels are those of the words that name people."""
+_LABELS: Final = (("label", "groups"), ("other", "others"))
+_GENDERS: Final[dict[Any, tuple[str, ...]]] = {
+    "female": ("female",),
+    "male": ("male",),
+    "mixed": ("female", "male"),
+}
+"""By label whom the words name that gave it."""
 _LONGEST: Final = 100
 """Letters of a word that is marked."""
 _MOST: Final = 2000
@@ -224,18 +235,25 @@ def _row(
         "cells": [(name, "hidden" if name in lacks else cell(row[name])) for name in columns],
         "hidden": lacks,
         "why": row.get("reason") or "",
-        "link": link and urlencode([("sql", link), *(("mark", word) for word in _marks(row, words))], quote_via=quote),
+        "link": link and urlencode([("sql", link), *_marks(row, words)], quote_via=quote),
         "about": ", ".join(str(row[name]) for name in columns if isinstance(row[name], str)) or "this row",
     }
 
 
-def _marks(row: Mapping[str, Any], words: Mapping[str | None, Sequence[str]]) -> list[str]:
-    """Return the words of texts that a row is about, which the pages of its images mark."""
-    of_texts = _OF_TEXTS.search(str(orjson.loads(row.get("params") or "{}").get("concepts")))
-    word = row.get("term") or ((row.get("keyword") or row.get("concept")) if of_texts else None)
+def _marks(row: Mapping[str, Any], words: Mapping[str | None, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return what of its images a row is about, which their pages mark: words, those that name people, and boxes."""
+    given = orjson.loads(row.get("params") or "{}")
+    boxes = [row["concept"]] if row.get("concept") and _OF_BOXES.search(str(given.get("concepts"))) else []
+    word = row.get("term") or (
+        (row.get("keyword") or row.get("concept")) if _OF_TEXTS.search(str(given.get("concepts"))) else None
+    )
     found = words.get(row.get("class", row.get("country")), ()) if word is None else [word]
     short = [word for word in found if isinstance(word, str) and len(word) <= _LONGEST]
-    return short if len(short) <= MARKS and sum(map(len, short)) <= _MOST else []
+    is_short = len(short) <= MARKS and sum(map(len, short)) <= _MOST
+    said = {_GENDERS.get(row.get(name), ()) for name, of in _LABELS if _BY_WORDS.fullmatch(str(given.get(of)))}
+    genders = sorted(set(chain(*said)))
+    told = {"mark": short if is_short else [], "gendered": genders, "box": boxes}
+    return [(name, text) for name, texts in told.items() for text in texts]
 
 
 def _words(query: Query, rows: pa.Table, session: Session) -> dict[str | None, list[str]]:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError
 from counterbalance.report import pictures
 from counterbalance.report.svg import plain
+from counterbalance.udfs import persons
 from counterbalance.udfs.lemma import lemmas_of
 from counterbalance.udfs.masks import decode
 from counterbalance.ui import compare, facets, selection
@@ -205,22 +206,42 @@ def _shown(text: Any, most: int = _TEXT) -> str:
 
 
 def _tiles(session: Session, ids: Sequence[int], filters: Filters) -> list[dict[str, Any]]:
-    """Return id, size and a caption of images, in their order: the first that has a word looked for, else the first."""
+    """Return id, size, boxes looked for and a caption of images, in their order: the first with a word looked for, else the first."""
     if not ids:
         return []
     wanted = ", ".join(map(str, ids))
     rows = session.sql(f"SELECT image_id, width, height FROM images WHERE image_id IN ({wanted})").fetchall()
-    most, letters = (_TILE_TEXTS, _TEXT) if filters.terms or filters.mark else (1, _TILE_TEXT)
+    marks = filters.terms or filters.mark or filters.gendered
+    most, letters = (_TILE_TEXTS, _TEXT) if marks else (1, _TILE_TEXT)
     texts = session.sql(
         f"SELECT image_id, list(left(text, {letters}) ORDER BY caption_id)[:{most}] FROM captions "
         f"WHERE image_id IN ({wanted}) AND text IS NOT NULL GROUP BY image_id"
     ).fetchall()
     captions, sizes = dict(texts), {image: (width, height) for image, width, height in rows}
+    drawn = [*filters.category, *filters.box]
+    boxes = pictures.boxes_of(session, ids, drawn) if drawn else {}
     return [
-        {"image_id": i, "width": sizes[i][0], "height": sizes[i][1], **_caption(captions.get(i) or [], filters)}
+        {
+            "image_id": i,
+            "width": sizes[i][0],
+            "height": sizes[i][1],
+            **_caption(captions.get(i) or [], filters),
+            "boxes": [_in_pixels(f, *sizes[i]) for f in pictures.frames_of(boxes.get(i, [])[:_ROWS], *sizes[i])],
+        }
         for i in ids
         if i in sizes
     ]
+
+
+def _in_pixels(frame: pictures.Frame, width: int, height: int) -> dict[str, Any]:
+    """Return a box as far as it lies in a picture of that size."""
+    return {
+        "category": _shown(frame.category, 80),
+        "x": round(frame.x * width, 1),
+        "y": round(frame.y * height, 1),
+        "width": round(min(frame.width, 1 - frame.x) * width, 1),
+        "height": round(min(frame.height, 1 - frame.y) * height, 1),
+    }
 
 
 def _caption(texts: Sequence[str], filters: Filters) -> dict[str, Any]:
@@ -270,18 +291,9 @@ def _boxes(session: Session, row: dict[str, Any]) -> dict[str, Any]:
         counts[frame.category] = counts.get(frame.category, 0) + 1
     ranked = sorted(counts, key=lambda c: (-counts[c], c))
     places = {category: n for n, category in enumerate(ranked)}
-    width, height = row["width"] or 1, row["height"] or 1
     drawn = [
-        {
-            "category": _shown(f.category, 80),
-            "number": places[f.category],
-            "x": round(f.x * width, 1),
-            "y": round(f.y * height, 1),
-            "width": round(min(f.width, 1 - f.x) * width, 1),
-            "height": round(min(f.height, 1 - f.y) * height, 1),
-        }
-        for f in frames[:_ROWS]
-    ]
+        _in_pixels(f, row["width"], row["height"]) | {"number": places[f.category]} for f in frames[:_ROWS]
+    ]  # without a size there are no frames
     masks, left_out = _masks(session, row, places)
     legend = [{"category": _shown(c, 80), "number": places[c], "count": counts[c]} for c in ranked[:_ROWS]]
     more = max(0, len(frames) - _ROWS)
@@ -345,7 +357,11 @@ def _captions(session: Session, image_id: int, filters: Filters) -> list[dict[st
 
 def _parts(text: str, filters: Filters) -> list[tuple[str, bool]]:
     """Return a text in parts, and of each whether it is looked for."""
-    return marked(text, [*filters.terms, *_standing(text, filters.mark)])
+    classes = persons.classes()
+    people = (
+        [m.span() for m in persons.named(text) if classes[m[0].lower()] in filters.gendered] if filters.gendered else []
+    )
+    return marked(text, [*filters.terms, *_standing(text, filters.mark)], people)
 
 
 def _standing(text: str, terms: Sequence[str]) -> list[str]:
@@ -365,18 +381,23 @@ def _standing(text: str, terms: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def marked(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return a text in parts, and of each whether it is one of some words.
+def marked(text: str, terms: Sequence[str], places: Sequence[tuple[int, int]] = ()) -> list[tuple[str, bool]]:
+    """Return a text in parts, and of each whether it is one of some words, or at one of some places.
 
     Example:
-        >>> marked("A dog, a hotdog", ["dog"])
-        [('A ', False), ('dog', True), (', a hotdog', False)]
+        >>> marked("A dog, a hotdog", ["dog"], [(0, 1)])
+        [('A', True), (' ', False), ('dog', True), (', a hotdog', False)]
     """
-    if not terms:
-        return [(text, False)]
-    pattern = rf"(?<![^\W_])({'|'.join(map(re.escape, sorted(terms, key=len, reverse=True)))})(?![^\W_])"
-    parts = re.split(pattern, text, flags=re.IGNORECASE)
-    return [(part, n % 2 == 1) for n, part in enumerate(parts) if part]
+    found = [*places]
+    if terms:
+        either = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
+        found += [m.span() for m in re.finditer(rf"(?<![^\W_])(?:{either})(?![^\W_])", text, re.IGNORECASE)]
+    parts, end = [], 0
+    for start, stop in sorted(found):
+        if start >= end:
+            parts += [(text[end:start], False), (text[start:stop], True)]
+            end = stop
+    return [part for part in (*parts, (text[end:], False)) if part[0]]
 
 
 def _target(label: Mapping[str, Any]) -> str:

@@ -42,7 +42,7 @@ MARKS: Final = 500
 """Words that are marked, at most: their letters are bounded where links are made."""
 _SELECTIONS: Final = 8
 _WHOLE: Final = 1e15
-_LISTS: Final = ("split", "category", "label", "column", "mark")
+_LISTS: Final = ("split", "category", "label", "column", "mark", "gendered", "box")
 _NUMBERS: Final = ("int", "float", "double", "halffloat", "decimal")
 
 Columns = dict[str, dict[str, str]]
@@ -107,6 +107,8 @@ class Filters:
         label: ``attribute:value`` of open labels; one of each attribute.
         column: ``table.column:value``.
         mark: Words to mark in captions, which leave out no image.
+        gendered: ``female``, ``male``: mark the words that name such people, as ``gender_label`` finds them.
+        box: Categories whose boxes the grid draws, beside those in ``category``.
         least: Smallest value by ``table.column``.
         most: Largest value by ``table.column``.
         similar: Only images near to that one, the nearest first.
@@ -124,6 +126,8 @@ class Filters:
     label: tuple[str, ...] = ()
     column: tuple[str, ...] = ()
     mark: tuple[str, ...] = ()
+    gendered: tuple[str, ...] = ()
+    box: tuple[str, ...] = ()
     least: Mapping[str, float] = field(default_factory=dict)
     most: Mapping[str, float] = field(default_factory=dict)
     similar: int | None = None
@@ -444,7 +448,7 @@ class Selections:
 
 
 def _key(filters: Filters) -> str:
-    return replace(filters, blur=False, mark=()).address()
+    return replace(filters, blur=False, mark=(), gendered=(), box=()).address()
 
 
 def _check_own(session: Session, sql: str) -> None:

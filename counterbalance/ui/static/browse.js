@@ -21,6 +21,20 @@ for (const picture of grid.querySelectorAll("img")) {
   if (picture.complete && !picture.naturalWidth && picture.loading !== "lazy") missing({ target: picture });
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+function frames(image) {
+  const drawn = document.createElementNS(SVG, "svg");
+  drawn.setAttribute("viewBox", `0 0 ${image.width} ${image.height}`);
+  drawn.setAttribute("aria-hidden", "true");
+  for (const box of image.boxes) {
+    const frame = document.createElementNS(SVG, "rect");
+    frame.setAttribute("class", "box c0");
+    for (const name of ["x", "y", "width", "height"]) frame.setAttribute(name, box[name]);
+    drawn.append(frame);
+  }
+  return drawn;
+}
+
 function tile(image) {
   const picture = element("img", {
     alt: "", loading: "lazy", decoding: "async",
@@ -29,7 +43,7 @@ function tile(image) {
   const parts = image.parts.map((part) => (part.marked ? element("mark", {}, part.text) : part.text));
   const caption = element("bdi", {}, ...(parts.length ? parts : [`image ${image.image_id}`]));
   const link = element("a", { href: `/lakes/${lake}/images/${image.image_id}${address ? `?${address}` : ""}` },
-    picture, element("span", { className: "caption" }, caption));
+    picture, ...(image.boxes.length ? [frames(image)] : []), element("span", { className: "caption" }, caption));
   return element("li", { id: `i${image.image_id}` }, link);
 }
 

@@ -94,7 +94,8 @@ def test_a_page_links_to_the_grid(ask):
     link = unescape(page.partition('<td><a href="')[2].partition('"')[0])
     assert urlsplit(link).path == "/lakes/demo/browse"
     assert parse_qs(urlsplit(link).query) == {
-        "sql": ["SELECT DISTINCT image_id FROM caption_gender WHERE label = 'female'"]
+        "sql": ["SELECT DISTINCT image_id FROM caption_gender WHERE label = 'female'"],
+        "gendered": ["female"],
     }
 
 
@@ -132,10 +133,40 @@ def test_the_words_of_a_class_are_marked_and_of_all(ask):
     assert "images/" in opened.text
 
 
+@pytest.mark.parametrize(
+    ("address", "gendered"),
+    [
+        ("demographics", {"female", "male"}),
+        ("sentiment?min_count=1", {"female", "male"}),
+        ("demographics?groups=image_labels('scene')", set()),
+    ],
+)
+def test_the_words_that_gave_a_label_are_marked(ask, address, gendered):
+    found = re.findall(r'href="[^"]*/browse\?([^"]*)"', unescape(ask.get(f"/lakes/demo/audits/{address}").text))
+    assert found
+    assert {gender for link in found for gender in parse_qs(link).get("gendered", [])} == gendered
+    for link in found:
+        asked = parse_qs(link)
+        said = re.search(r"label = '(\w+)'", asked["sql"][0])[1]
+        assert asked.get("gendered", []) == {"mixed": ["female", "male"], "unclear": []}.get(
+            said, [said] * bool(gendered)
+        )
+
+
+def test_the_boxes_of_a_category_are_drawn(ask):
+    found = re.findall(
+        r'href="[^"]*/browse\?([^"]*)"', unescape(ask.get("/lakes/demo/audits/cooccurrence?min_count=5").text)
+    )
+    assert found
+    for link in found:
+        asked = parse_qs(link)
+        assert [f"concept = '{category}'" in asked["sql"][0] for category in asked["box"]] == [True]
+
+
 def test_too_many_words_for_an_address_are_not_marked():
     words = {"a": ["x" * 50] * 50, "b": ["thief"]}
     assert audits._marks({"class": "a", "term": None}, words) == []
-    assert audits._marks({"class": "b", "term": None}, words) == ["thief"]
+    assert audits._marks({"class": "b", "term": None}, words) == [("mark", "thief")]
 
 
 def test_persons_open_the_images_that_sources_names():

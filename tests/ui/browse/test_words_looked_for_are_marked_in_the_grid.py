@@ -45,6 +45,17 @@ def test_without_words_the_first_caption_is_shown(client):
     ]
 
 
+def test_words_that_name_people_are_marked_where_they_do(serve, build, empty_lake):
+    said = ["A man in a man-made lake", "a woman and a boy"]
+    captions = build.captions(caption_id=[1, 2], image_id=[1, 2], text=said)
+    empty_lake.ingest({"images": build.images(image_id=[1, 2]), "captions": captions})
+    found = serve(empty_lake)
+    for asked, marked in {"male": [["man"], ["boy"]], "female": [[], ["woman"]]}.items():
+        assert [words(tile) for tile in tiles(found, f"gendered={asked}").values()] == marked
+    both = found.get("/lakes/demo/images/2?gendered=female&gendered=male").text
+    assert "<bdi>a <mark>woman</mark> and a <mark>boy</mark></bdi>" in both
+
+
 def test_the_page_marks_them_and_captions_stay_text(client):
     page = client.get("/lakes/demo/browse?words=dog").text
     assert "<bdi>… shows, beside much else, a <mark>dog</mark> &lt;b&gt;and&lt;/b&gt; a hotdog</bdi>" in page
