@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
@@ -31,7 +32,7 @@ from counterbalance.engine.functions import Partial, functions
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.macros import inline
 from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
-from counterbalance.engine.sql.types import refuse_wide, storable
+from counterbalance.engine.sql.types import as_read, halved, in_full, refuse_wide, storable
 from counterbalance.engine.sql.volatility import duckdb_name, is_volatile
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 _MANY_ROWS: Final = frozenset({"unnest", "unlist", "generate_subscripts", "explode", "posexplode", "inline"})
 _WHOLE_ROWS: Final = 65_536
+_MOST_HALF: Final = 65_504.0
+_TOO_LARGE: Final = "a number of the vector is beyond 65504, the largest that FLOAT16 has"
 _OF_PICTURES: Final = "; a view that selects image_id and sha256 of images reads their pictures as image"
 
 
@@ -72,12 +75,14 @@ class Expression:
         columns: Columns it reads.
         calls: Python calls, in order.
         final: SQL of the value, over columns and outputs.
+        is_half: It is a vector that is stored as FLOAT16.
     """
 
     sql: str
     columns: tuple[str, ...]
     calls: tuple[Call, ...]
     final: str
+    is_half: bool = False
 
     @property
     def batch_size(self) -> int:
@@ -108,9 +113,11 @@ def analyse(sql: str, table: str, known: Sequence[str], type_: str | None = None
         SqlError: It is not one row-wise expression over these columns.
         NotFoundError: No such column.
     """
-    tree = _parsed(sql, type_)
+    wide = None if type_ is None else in_full(type_)
+    is_half = type_ is not None and wide != type_.strip()
+    tree = _parsed(sql, wide)
     columns = _columns(tree, table, known)
-    normal = to_sql(tree)
+    normal = f"float16({to_sql(tree)})" if is_half else to_sql(tree)
     calls: list[Call] = []
     outputs: dict[str, str] = {}
     holder = exp.Paren(this=tree)
@@ -125,7 +132,7 @@ def analyse(sql: str, table: str, known: Sequence[str], type_: str | None = None
             calls.append(Call(name, tuple(map(to_sql, bound)), tuple(constants.items()), outputs[text]))
         node.replace(exp.column(outputs[text]))
     final = to_sql(holder.this)
-    return Expression(normal, tuple(columns), tuple(calls), final)
+    return Expression(normal, tuple(columns), tuple(calls), final, is_half)
 
 
 def _parsed(sql: str, type_: str | None) -> exp.Expr:
@@ -241,7 +248,7 @@ class Evaluator:
 
     def __init__(self, expression: Expression, columns: Mapping[str, pa.DataType]) -> None:
         self.expression = expression
-        self._types: dict[str, pa.DataType] = dict(columns)
+        self._types: dict[str, pa.DataType] = {c: as_read(kind) for c, kind in columns.items()}
         self._open: dict[str, Any] = {}
         self._given: list[tuple[Call, Function, list[tuple[str, pa.DataType]]]] = []
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -251,7 +258,8 @@ class Evaluator:
             self._types[call.output] = function.type(dict(call.constants))
             kinds = [p.type for p in function.parameters if not p.constant]
             self._given.append((call, function, list(zip(call.arguments, kinds, strict=True))))
-        self.type = storable(self._describe(expression.final))
+        computed = storable(self._describe(expression.final))
+        self.type = halved(computed) if expression.is_half else computed
         self._expecting = [
             (call.output, [(column, kind) for column, (_, kind) in zip(plain, given, strict=True)])
             for call, function, given in self._given
@@ -294,7 +302,7 @@ class Evaluator:
 
     def __call__(self, rows: pa.RecordBatch) -> Evaluated:
         """Return the values of the rows, in their order."""
-        known: dict[str, pa.Array] = {c: rows.column(c) for c in self.expression.columns}
+        known = {c: _cast(rows.column(c), as_read(rows.column(c).type)) for c in self.expression.columns}
         errors: dict[int, str] = {}
         for call, function, given in self._given:
             arrays = [_cast(self._value(sql, known, rows.num_rows), kind) for sql, kind in given]
@@ -303,7 +311,10 @@ class Evaluator:
                 errors |= {int(row): str(message) for row, message in result.errors.items()}
                 result = result.values
             known[call.output] = _checked(result, function, self._types[call.output], rows.num_rows)
-        values = _cast(self._value(self.expression.final, known, rows.num_rows), self.type)
+        values = self._value(self.expression.final, known, rows.num_rows)
+        if self.expression.is_half:
+            errors |= {row: _TOO_LARGE for row in _beyond_half(values) if row not in errors}
+        values = _cast(values, self.type)
         if errors:
             failed = pa.array([i in errors for i in range(len(values))])
             values = pa.compute.if_else(failed, pa.scalar(None, values.type), values)
@@ -427,6 +438,13 @@ def _checked(result: Any, function: Function, kind: pa.DataType, count: int) -> 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return array if array.type == kind else array.cast(kind)
+
+
+def _beyond_half(vectors: pa.Array) -> list[int]:
+    """Return the rows of vectors with a finite number that float16 has not."""
+    size = np.abs(vectors.flatten().to_numpy(zero_copy_only=False))
+    rows = pa.compute.list_parent_indices(vectors).to_numpy(zero_copy_only=False)
+    return [int(row) for row in np.unique(rows[np.isfinite(size) & (size > _MOST_HALF)])]
 
 
 def _sample(kind: pa.DataType) -> pa.Array:

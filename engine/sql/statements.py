@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError, TokenError
 from counterbalance.engine.errors import RefusedError, SqlError, did_you_mean
 from counterbalance.engine.sql.ddl_lexer import Tokens
 from counterbalance.engine.sql.parse import DIALECT, parse
+from counterbalance.engine.sql.types import in_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -231,9 +232,9 @@ def _type(tokens: Tokens) -> str | None:
     if not text:
         return None
     try:
-        exp.DataType.build(text, dialect=DIALECT)
+        exp.DataType.build(in_full(text), dialect=DIALECT)
     except (ParseError, TokenError, ValueError, AttributeError, TypeError, IndexError, RecursionError):
-        hint = "such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]"
+        hint = "such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]; FLOAT16[512] for vectors of half the bytes"
         raise tokens.error(f"no type {text!r}", at=at, code="E3142", hint=hint) from None
     return text
 

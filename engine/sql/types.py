@@ -2,9 +2,45 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import pyarrow as pa
 
 from counterbalance.engine.errors import SqlError
+
+_HALF: Final = re.compile(r"float16(?=\s*\[\s*\d+\s*\]$)", re.IGNORECASE)
+
+
+def in_full(type_: str) -> str:
+    """Return a type of SQL with FLOAT16, which DuckDB has not and vectors are stored as, for the FLOAT that it is computed as.
+
+    Example:
+        >>> in_full("FLOAT16[512]"), in_full("DOUBLE"), in_full("FLOAT16[]")
+        ('FLOAT[512]', 'DOUBLE', 'FLOAT16[]')
+    """
+    return _HALF.sub("FLOAT", type_.strip())
+
+
+def halved(kind: pa.DataType) -> pa.DataType:
+    """Return the type of vectors of half as many bytes."""
+    return pa.list_(pa.float16(), kind.list_size)
+
+
+def as_read(kind: pa.DataType) -> pa.DataType:
+    """Return the type that stored values are read as: float16 as float32, what is coded as what it stands for.
+
+    Example:
+        >>> as_read(pa.list_(pa.float16(), 2)), as_read(pa.dictionary(pa.int32(), pa.string())), as_read(pa.int64())
+        (FixedSizeListType(fixed_size_list<item: float>[2]), DataType(string), DataType(int64))
+    """
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_fixed_size_list(kind) and pa.types.is_float16(kind.value_type):
+        return pa.list_(pa.float32(), kind.list_size)
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return kind
 
 
 def storable(kind: pa.DataType) -> pa.DataType:

@@ -17,6 +17,7 @@ import pyarrow.dataset as pads
 from counterbalance.engine.backends.duckdb.pushdown import Filters, by_key_range, indexed_columns
 from counterbalance.engine.schema import CODE_SUFFIX, PICTURES, ROW, STAMP_SUFFIX
 from counterbalance.engine.search.by_image import passes
+from counterbalance.engine.sql.types import as_read
 from counterbalance.engine.store import pictures
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def visible_schema(
     """Return the columns that a star stands for: no codes, no stamps, nothing hidden, bytes when asked for; half floats as float32."""
     names = set(dataset.schema.names)
     fields = [
-        pa.field(f.name, pa.binary() if _is_bytes(f) else _widened(f.type))
+        pa.field(f.name, pa.binary() if _is_bytes(f) else as_read(f.type))
         for f in dataset.schema
         if _is_visible(f, names) and f.name not in hidden and (pictures or not _is_bytes(f))
     ]
@@ -71,16 +72,6 @@ def _is_bytes(field: pa.Field) -> bool:
 def _is_visible(field: pa.Field, names: set[str]) -> bool:
     is_stamp = field.name.endswith(STAMP_SUFFIX) and field.name.removesuffix(STAMP_SUFFIX) in names
     return not (field.name.endswith(CODE_SUFFIX) or is_stamp)
-
-
-def _widened(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_float16(kind):
-        return pa.float32()
-    if pa.types.is_fixed_size_list(kind) and pa.types.is_float16(kind.value_type):
-        return pa.list_(pa.float32(), kind.list_size)
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    return kind
 
 
 def _rows_at_once(columns: pa.Schema) -> int:
