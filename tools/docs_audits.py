@@ -371,7 +371,7 @@ def _columns(query: Query, types: Mapping[str, str]) -> str:
             code(n),
             cell(types.get(n, "")),
             cell(docs_units.of(query, n, names)),
-            cell(docs_columns.meaning(query, n) or "see above"),
+            cell(docs_columns.meaning(query, n)),
         )
         for n in names
     ]

@@ -1,4 +1,4 @@
-"""The page of an audit says of every column in what it is counted or measured."""
+"""The page of an audit says of every column what it is, and in what it is counted or measured."""
 
 from __future__ import annotations
 
@@ -58,6 +58,30 @@ def test_every_column_of_every_audit_has_a_unit(tools, columns):
     }
     assert len(units) > 800
     assert [column for column, unit in units.items() if not unit] == []
+
+
+def test_every_column_of_every_audit_is_told_what_it_is(tools, columns):
+    """In words of this audit, or in those that hold for its name everywhere, and not by how it is hidden alone."""
+    audits = cb.audits()
+    named = {(name, c): tools.docs_columns._named(audits[name], c) for name, names in columns.items() for c in names}
+    assert [column for column, told in named.items() if not told] == []
+    own = tools.docs_columns._OWN
+    assert own.keys() <= audits.keys()
+    assert [(name, c) for name, told in own.items() for c in told if c not in columns[name]] == []
+
+
+@pytest.mark.parametrize(
+    ("audit", "column", "told"),
+    [
+        ("weat", "n_a", "words of a"),
+        ("compare_sentiment", "n_a", "n of the first dataset"),
+        ("bias_transfer", "model", "the model's bias in the category"),
+        ("contrast_balance", "difference", "largest count of the labels less the smallest"),
+        ("win_rates", "wins", "judgements that it wins; small ones are hidden"),
+    ],
+)
+def test_a_column_is_what_its_audit_says(tools, audit, column, told):
+    assert tools.docs_columns.meaning(cb.audits()[audit], column).startswith(told)
 
 
 def test_a_column_that_nobody_knows_has_none(tools):
