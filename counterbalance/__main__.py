@@ -105,7 +105,9 @@ class LazyGroup(WithExamples, click.Group):
 
 @click.group("counterbalance", cls=LazyGroup)
 @click.version_option(package_name="counterbalance", message="%(prog)s %(version)s")
-@click.option("--debug", is_flag=True, envvar="COUNTERBALANCE_DEBUG", help="Show tracebacks of errors.")
+@click.option(
+    "--debug", is_flag=True, envvar="COUNTERBALANCE_DEBUG", show_envvar=True, help="Show tracebacks of errors."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on stderr; errors still.")
 def cli(*, debug: bool, quiet: bool) -> None:
     """Audit and rebalance image-text datasets with SQL."""

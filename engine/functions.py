@@ -162,7 +162,7 @@ class Function:
     @property
     def listed(self) -> Listed:
         """Return the function in words, as ``functions.json`` keeps it."""
-        returns = "by its constants" if callable(self.returns) else str(self.returns)
+        returns = "depends on its parameters" if callable(self.returns) else str(self.returns)
         return Listed(self.name, self.signature, returns, self.version, self.device, self.memory, self.doc)
 
     @property

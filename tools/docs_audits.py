@@ -474,7 +474,7 @@ def view(query: Query, links: Mapping[str, str]) -> str:
 def _ends(query: Query, links: Mapping[str, str]) -> Iterator[str]:
     """Yield what pages of queries end with: source, what it reads and is read by, the SQL."""
     if query.source:
-        yield f"## Source\n\n{plain(query.source.strip())}."
+        yield f"## Source\n\n{plain(query.source.strip().rstrip('.'))}."
     yield f"In every release since {query.since}."
     reads, readers = _neighbours(query)
     told = {"Reads": reads, "Read by": readers}

@@ -70,6 +70,7 @@ SECTIONS: Final = {
         "reference/functions/index",
         "reference/recipes/index",
         "reference/commands",
+        "reference/statements",
         "reference/tables",
         "reference/formats",
         "reference/exports",

@@ -23,9 +23,19 @@ from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.recipes import files as recipe_files
 from counterbalance.engine.schema import BASE_TABLES, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.search import DOCS, SIGNATURES
+from counterbalance.engine.search.index_kinds import KINDS
 from counterbalance.engine.sql import queries
+from counterbalance.engine.sql.statements import (
+    COLUMN_OPTIONS,
+    FORMS,
+    OPTION_DOCS,
+    REFRESH_OPTIONS,
+    TYPE_NAMES,
+    VIEW_OPTIONS,
+)
 from counterbalance.shell import describe
 from counterbalance.shell.output import FORMATS, SUFFIXES
+from counterbalance.shell.progress import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,8 +46,25 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 PROGRAM: Final = "cbal"
 _ERROR: Final = re.compile(r"^\| (E\d{4}) \| (.+) \| (.+) \|$")
+VARIABLES: Final = {
+    "COUNTERBALANCE_ALLOW_DOWNLOAD": "1 lets models fetch weights that are not in the cache (--allow-download)",
+    "COUNTERBALANCE_DEBUG": "1 shows tracebacks of errors (--debug)",
+    "COUNTERBALANCE_LLM_KEY": "key of the endpoint that multimodal models are asked at; sent in one header, stored nowhere",
+    "COUNTERBALANCE_MEMORY": "memory for a query, such as 2GB (--memory)",
+    "COUNTERBALANCE_PICTURES": "folders, with : between them, from which pictures that are not stored may be read",
+    "COUNTERBALANCE_PROGRESS": "progress on stderr: " + ", ".join(MODES) + " (--progress)",
+    "COUNTERBALANCE_TIMEOUT": "seconds after which a query is stopped; 0 for no limit (--timeout)",
+    "NO_COLOR": "no colours",
+    "PAGER": "what shows long results in a terminal; less without it",
+    "RAY_ADDRESS": "the Ray cluster that computes (executor ray)",
+    "SPARK_MASTER": "master of the Spark cluster that queries run on (--engine spark)",
+    "SPARK_REMOTE": "the same by Spark Connect",
+}
+"""Variables of the environment that are read, beside those of object stores, proxies and model hubs."""
 _LISTED: Final = ("audits", "views", "functions", "recipes")
 """Folders whose pages stand in a list of their own, and not one by one beside every page of the site, which is slow to build."""
+_OPTIONAL: Final = re.compile(r"\[.*?\]")
+_CAPITALS: Final = re.compile(r"\b(?!AS\b|ON\b|WITH\b|SELECT\b)[A-Z]{2,}\b")
 _SQL_FUNCTIONS: Final = "reference/functions/in-sql.md"
 _TABLE_FUNCTIONS: Final = "reference/functions/in-from.md"
 
@@ -68,6 +95,7 @@ def pages(session: Session | None = None, asked: Session | None = None) -> dict[
     made[_SQL_FUNCTIONS] = docs_audits.sql_functions(queries.sql_functions())
     made[_TABLE_FUNCTIONS] = _table_functions()
     made |= _functions() | _commands() | _errors()
+    made["reference/statements.md"] = _statements()
     made["reference/formats.md"] = _formats()
     made["reference/exports.md"] = _exports()
     made["reference/actions.md"] = _actions()
@@ -160,13 +188,47 @@ def _table_functions() -> str:
     return page("Functions in FROM", docstring(inspect.getdoc(module) or ""), *parts)
 
 
+def _statements() -> str:
+    """Return the page of the engine's own statements: their forms, options and kinds of index."""
+    given = {"add": COLUMN_OPTIONS, "view": VIEW_OPTIONS, "refresh": REFRESH_OPTIONS}
+    parts = []
+    for name, form in FORMS.items():
+        rows = [(code(o), TYPE_NAMES[kind], cell(OPTION_DOCS[o])) for o, kind in given.get(name, {}).items()]
+        parts += [f"## {' '.join(_CAPITALS.findall(_OPTIONAL.sub('', form)))}", fence("sql", form)]
+        parts += [table(("option", "value", "what it is"), rows)]
+        parts += _index_kinds() if name == "index" else []
+    intro = (
+        "What declares, drops and refreshes columns, views and indexes, in `cbal sql`, the shell and `lake.sql()`; all else is "
+        "DuckDB's SQL, which only reads. `CALL` runs an [action](/reference/actions.md). What a column or view is made of: "
+        "[lake](/lake.md). Vectors may be stored as `FLOAT16[n]`."
+    )
+    return page("Statements", intro, *parts)
+
+
+def _index_kinds() -> Iterator[str]:
+    for kind in KINDS.values():
+        rows = [
+            (
+                code(o.name),
+                cell(str(o.default if o.default is not None else "")),
+                ", ".join(map(str, o.choices)),
+                cell(o.doc),
+            )
+            for o in kind.options
+        ]
+        yield f"**USING {kind.name}**: {cell(kind.doc)}. Takes {cell(kind.columns)}."
+        yield table(("option", "default", "choices", "what it is"), rows)
+
+
 def _commands() -> dict[str, str]:
     """Return a page a command, of what its ``--help`` says."""
     made = {}
     context = click.Context(cli, info_name=PROGRAM)
     for name, command in _inside(cli, context):
         made[f"reference/commands/{name}.md"] = _command(command, click.Context(command, context, name))
-    lines = [f"- `{PROGRAM} {name}`: {cell(line)}" for name, (_, line) in COMMANDS.items()]
+    lines = [
+        f"- [`{PROGRAM} {name}`](/reference/commands/{name}.md): {cell(line)}" for name, (_, line) in COMMANDS.items()
+    ]
     codes = (inspect.getdoc(importlib.import_module("counterbalance.__main__")) or "").partition("Exit codes:")[2]
     made["reference/commands.md"] = page(
         "Commands",
@@ -174,6 +236,9 @@ def _commands() -> dict[str, str]:
         "\n".join(lines),
         _options(cli, context),
         f"Exit codes: {plain(' '.join(codes.split()))}",
+        "## Variables",
+        "What the environment says; an option says it louder.",
+        table(("variable", "what it is"), [(code(name), cell(told)) for name, told in sorted(VARIABLES.items())]),
         contents=[f"commands/{name}" for name in COMMANDS],
     )
     return made

@@ -9,23 +9,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _MARKS: Final = re.compile(r"[\\*_\[\]<>#|$~]")
+_PAGE: Final = re.compile(r"\bdocs/([a-z][a-z-]*\.md)\b")
 _SPAN: Final = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 _WORD: Final = re.compile(r"`([a-z]\w*)`")
 _FENCE: Final = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def plain(text: str) -> str:
-    r"""Return text that Markdown shows as it is; what stands between backticks stays code.
+    r"""Return text that Markdown shows as it is; what stands between backticks stays code, and a page of ``docs/`` is led to.
 
     Example:
-        >>> print(plain("a * b, `a_b` and a_b"))
-        a \* b, `a_b` and a\_b
+        >>> print(plain("a * b, `a_b` and a_b (docs/safety.md)"))
+        a \* b, `a_b` and a\_b ([docs/safety.md](/safety.md))
     """
     found, at = [], 0
     for span in _SPAN.finditer(text):
-        found += [_MARKS.sub(r"\\\g<0>", text[at : span.start()]), f"`{span[2].strip('`')}`"]
+        found += [_escaped(text[at : span.start()]), f"`{span[2].strip('`')}`"]
         at = span.end()
-    return "".join([*found, _MARKS.sub(r"\\\g<0>", text[at:])])
+    return "".join([*found, _escaped(text[at:])])
+
+
+def _escaped(text: str) -> str:
+    return _PAGE.sub(r"[\g<0>](/\1)", _MARKS.sub(r"\\\g<0>", text))
 
 
 def code(text: str) -> str:

@@ -26,7 +26,7 @@ def command(*, no_browser: bool) -> int:
         raise NotFoundError(
             f"the documentation is not here: neither was it installed, nor is there {built}",
             code="E1064",
-            hint="make docs, in a checkout, builds it; counterbalance COMMAND --help tells of a command, counterbalance audit --list of audits",
+            hint="a wheel brings it where it was built before the wheel; in a checkout `make docs` builds it; counterbalance COMMAND --help tells of a command, counterbalance audit --list of audits",
         )
     click.echo(page)
     if not no_browser:

@@ -136,12 +136,14 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
         default=300.0,
         show_default=True,
         envvar="COUNTERBALANCE_TIMEOUT",
+        show_envvar=True,
         metavar="SECONDS",
         help="Stop after so many seconds; 0 for no limit.",
     )
     @click.option(
         "--memory",
         envvar="COUNTERBALANCE_MEMORY",
+        show_envvar=True,
         callback=_size,
         metavar="SIZE",
         help="Memory for the query, e.g. 2GB.",
@@ -188,6 +190,7 @@ progress_option: Final = click.option(
     default="auto",
     show_default=True,
     envvar="COUNTERBALANCE_PROGRESS",
+    show_envvar=True,
     help="Progress on stderr.",
 )
 """Declare ``--progress``."""
@@ -212,7 +215,11 @@ queries_option: Final = click.option(
 def download_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare ``--allow-download``, which worker processes inherit as an environment variable while the command runs."""
 
-    @click.option("--allow-download", is_flag=True, help="Let models fetch weights that are not in the cache.")
+    @click.option(
+        "--allow-download",
+        is_flag=True,
+        help=f"Let models fetch weights that are not in the cache.  [env var: {_ALLOW}]",
+    )
     @functools.wraps(function)
     def wrapper(*args: Any, allow_download: bool, **kwargs: Any) -> Any:
         before = os.environ.get(_ALLOW)

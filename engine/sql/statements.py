@@ -142,7 +142,7 @@ Declaration = AddColumn | DropColumn | CreateView | DropView | CreateIndex | Dro
 Statement = Declaration | Refresh
 COLUMN_OPTIONS: Final[dict[str, type]] = {"schedule": str, "sensitive": bool}
 VIEW_OPTIONS: Final[dict[str, type]] = {"key": str, **COLUMN_OPTIONS, "errors": str}
-_REFRESH_OPTIONS: Final[dict[str, type]] = {
+REFRESH_OPTIONS: Final[dict[str, type]] = {
     "full": bool,
     "retry_errors": bool,
     "due": bool,
@@ -151,7 +151,21 @@ _REFRESH_OPTIONS: Final[dict[str, type]] = {
     "device": str,
     "batch_size": int,
 }
-_TYPE_NAMES: Final = {bool: "true or false", str: "text in quotes", int: "a whole number above 0"}
+TYPE_NAMES: Final = {bool: "true or false", str: "text in quotes", int: "a whole number above 0"}
+OPTION_DOCS: Final = {
+    "batch_size": "rows that a function is given at once",
+    "device": "where functions run: auto, cpu, cuda (every GPU), cuda:0, cuda:0,1 …",
+    "due": "only what a schedule asks for",
+    "errors": "the column of a view that says why its rows were skipped; they go into meta.errors",
+    "executor": "who computes: local, inline, ray, or an installed one",
+    "full": "compute all rows again",
+    "key": "the columns that tell rows apart, such as 'image_id' or 'image_id, label'",
+    "retry_errors": "try rows again whose function failed",
+    "schedule": "when it is due, in UTC: cron text such as '0 4 * * *', or @hourly, @daily, @weekly, @monthly, @yearly",
+    "sensitive": "whether only a session with a purpose reads it; what reads closed columns is closed by itself",
+    "workers": "processes that compute; one a device when left out",
+}
+"""What options in WITH say, for the reference."""
 
 
 def read(text: str) -> Statement | None:
@@ -316,7 +330,7 @@ def _refresh(tokens: Tokens) -> Statement:
         targets.append(tokens.dotted("a column, view or index"))
         if not tokens.taken(","):
             break
-    return Refresh(tuple(dict.fromkeys(targets)), everything, _options(tokens, _REFRESH_OPTIONS))
+    return Refresh(tuple(dict.fromkeys(targets)), everything, _options(tokens, REFRESH_OPTIONS))
 
 
 def _cascade(tokens: Tokens) -> bool:
@@ -370,7 +384,7 @@ def _unknown(name: str, known: Mapping[str, type]) -> SqlError:
 
 
 def _unfit(name: str, known: Mapping[str, type]) -> SqlError:
-    return SqlError(f"{name} must be {_TYPE_NAMES[known[name]]}", code="E3159")
+    return SqlError(f"{name} must be {TYPE_NAMES[known[name]]}", code="E3159")
 
 
 def _fits(value: Any, kind: type) -> bool:

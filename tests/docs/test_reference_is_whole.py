@@ -1,22 +1,24 @@
-"""The reference has a page for all that is public, and pages of docs name nothing that is gone."""
+"""The reference has a page for all that is public."""
 
 from __future__ import annotations
 
 import importlib
 import re
 import tomllib
-from itertools import pairwise
 
 import pytest
+from command_line import commands, options
 
 import counterbalance as cb
-from counterbalance.__main__ import COMMANDS, cli
+from counterbalance.engine import lists
+from counterbalance.engine.catalog import system
 from counterbalance.engine.recipes.files import recipes
+from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.search.index_kinds import KINDS
 from counterbalance.engine.sql.queries import queries, sql_functions
+from counterbalance.engine.sql.statements import COLUMN_OPTIONS, FORMS, REFRESH_OPTIONS, VIEW_OPTIONS
 
 CODE = re.compile(r"\bE\d{4}\b")
-SPAN = re.compile(r"`([^`\n]+)`")
-SOURCES = ("counterbalance", "engine", "ingest", "udfs", "queries", "examples", "tests", "bench")
 
 
 @pytest.fixture(scope="module")
@@ -30,45 +32,6 @@ def tools(project_root):
 def pages(tools):
     pytest.importorskip("sphinx", reason="pip install counterbalance[docs]")
     return tools.pages()
-
-
-@pytest.fixture(scope="module")
-def docs(project_root):
-    """The text of README and of each page of docs and tutorials, by name."""
-    folder = project_root / "docs"
-    pages = [project_root / "README.md", *sorted(folder.glob("*.md")), *sorted((folder / "tutorials").glob("*.md"))]
-    return {path.name: path.read_text(encoding="utf-8") for path in pages}
-
-
-@pytest.fixture(scope="module")
-def words(project_root):
-    """Every word of the code, and of the names of its files."""
-    found = set()
-    for folder in SOURCES:
-        for path in (project_root / folder).rglob("*"):
-            if path.suffix in {".py", ".sql", ".j2", ".yaml", ".json", ".csv", ".js"}:
-                found |= {path.stem, *re.findall(r"\w+", path.read_text(encoding="utf-8"))}
-    return found
-
-
-def commands():
-    """Commands by name, those within others as ``train classifier``."""
-    import click
-
-    found = {}
-    context = click.Context(cli)
-    for name in COMMANDS:
-        command = cli.get_command(context, name)
-        found[name] = command
-        if isinstance(command, click.Group):
-            found |= {
-                f"{name} {inner}": command.get_command(context, inner) for inner in command.list_commands(context)
-            }
-    return found
-
-
-def options(command):
-    return {opt for p in command.params for opt in (*p.opts, *p.secondary_opts)} | {"--help"}
 
 
 def test_every_query_recipe_and_command_has_a_page_that_a_list_leads_to(pages):
@@ -100,53 +63,40 @@ def test_every_function_format_error_and_table_is_on_a_page(pages, project_root)
     assert codes <= set(CODE.findall("".join(t for n, t in pages.items() if n.startswith("reference/errors/"))))
 
 
+def test_every_relation_list_and_column_is_on_a_page(pages):
+    in_from = {row["name"] for row in system.callables() if row["kind"] == "table function"}
+    assert in_from == set(re.findall(r"^## (\S+)$", pages["reference/functions/in-from.md"], re.MULTILINE))
+    tables = pages["reference/tables.md"]
+    assert {name for name in system.DOCS if f"`meta.{name}`" not in tables} == set()
+    for name, table in BASE_TABLES.items():
+        part = tables.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        assert [c.name for c in table.columns if f"| `{c.name}` |" not in part] == []
+    assert [name for name in lists.names() if f"`lists.{name}`" not in pages["reference/lists.md"]] == []
+
+
+def test_every_statement_option_kind_of_index_and_variable_is_on_a_page(pages, project_root):
+    statements = pages["reference/statements.md"]
+    assert all(form in statements for form in FORMS.values())
+    options = {*COLUMN_OPTIONS, *VIEW_OPTIONS, *REFRESH_OPTIONS, *(o.name for k in KINDS.values() for o in k.options)}
+    assert [name for name in options if f"| `{name}` |" not in statements] == []
+    assert [name for name in KINDS if f"**USING {name}**" not in statements] == []
+    read = set()
+    for path in (
+        p for folder in ("counterbalance", "engine", "ingest", "udfs") for p in (project_root / folder).rglob("*.py")
+    ):
+        read |= set(re.findall(r"\bCOUNTERBALANCE_[A-Z_]+\b", path.read_text(encoding="utf-8")))
+    told = set(re.findall(r"`(COUNTERBALANCE_\w+)`", pages["reference/commands.md"]))
+    assert read - {"COUNTERBALANCE_COMPLETE"} == told  # click's own, for completion
+
+
+def test_a_recipe_tells_its_parameters_and_steps(pages):
+    for name, recipe in recipes().items():
+        page = pages[f"reference/recipes/{name}.md"]
+        assert [p.name for p in recipe.parameters if f"`{p.name}`" not in page] == []
+        assert [step.name for step in recipe.steps if step.name not in page] == []
+
+
 def test_every_address_of_the_api_is_on_its_page(pages, tools):
     for path, item in tools.http()["paths"].items():
         for method in item.keys() & {"get", "post", "put", "patch", "delete"}:
             assert f"## {method.upper()} {path}".replace("_", "\\_") in pages["reference/http.md"]
-
-
-def test_pages_name_no_error_that_is_gone(docs, tools):
-    known = tools.error_codes()
-    named = {(page, code) for page, text in docs.items() for code in CODE.findall(text)}
-    assert {(page, code) for page, code in named if code not in known} == set()
-
-
-def called(text):
-    """Yield the words of every line that calls a command: in blocks, and between backticks."""
-    lines = re.findall(r"^\$ (?:cbal|counterbalance) (.+)$", text, re.MULTILINE)
-    lines += re.findall(r"`(?:cbal|counterbalance) ([^`\n]+)`", text)
-    for line in lines:
-        yield re.sub(r"'[^']*'|\"[^\"]*\"?", "TEXT", re.split(r"\s(?:[;|&]|\d?>)", line)[0]).split()
-
-
-def test_pages_call_no_command_audit_recipe_format_or_option_that_is_gone(docs):
-    known = commands()
-    for page, text in docs.items():
-        for given in called(text):
-            name = next((w for w in given if not w.startswith("-")), None)
-            if name is None or not name.isalpha() or name.isupper():
-                continue
-            assert name in COMMANDS, (page, given)
-            command = known.get(" ".join(given[:2])) or known[name]
-            for word in (w.split("=")[0].rstrip(".,") for w in given if w.startswith("--") and len(w) > 2):
-                assert word in options(command), (page, given)
-            positional = [w for w in given[1:] if not w.startswith("-")]
-            if name in {"audit", "recipe"} and len(positional) > 1 and positional[0].endswith((".lake", "LAKE")):
-                names = cb.audits() if name == "audit" else recipes()
-                asked = positional[1].rstrip("`,.")
-                assert asked in names or asked.isupper() or asked.endswith((".sql", "…")), (page, given)
-            for option, value in pairwise(given):
-                if (name, option) == ("ingest", "--format"):
-                    assert value in cb.formats() or value.isupper(), (page, given)
-
-
-def test_pages_name_nothing_that_no_code_knows(docs, words):
-    gone = set()
-    for page, text in docs.items():
-        plain = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-        for span in SPAN.findall(plain):
-            name = re.match(r"([a-z]\w*_\w+)(?:\(.*)?$", span)
-            if name and name[1] not in words:
-                gone.add((page, name[1]))
-    assert gone == set()

@@ -43,4 +43,6 @@ def test_as_a_column(lake, size):
 
 
 def test_the_list_of_functions_says_so(lake):
-    assert lake.sql("SELECT returns FROM meta.functions WHERE name = 't_spread'").fetchall() == [("by its constants",)]
+    assert lake.sql("SELECT returns FROM meta.functions WHERE name = 't_spread'").fetchall() == [
+        ("depends on its parameters",)
+    ]
