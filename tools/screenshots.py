@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -48,9 +49,10 @@ SEEN = (
     ),
 )
 """What the pages of a map and of edits show: a map by colours, and people painted over."""
+WOMEN = re.compile(r"\b(wom[ae]n|lad(y|ies)|girls?)\b", re.IGNORECASE)
 CELLS = (
     "import counterbalance as cb\n\nlake = cb.connect('my.lake')\nlake.audit('balance')",
-    "lake.sql('SELECT image, width, height, uri FROM images LIMIT 3')",
+    "lake.sql('SELECT image, width, height, key FROM images LIMIT 3')",
     "lake.sql('SELECT * FROM cooccurrence() WHERE q < 0.01 ORDER BY abs(npmi) DESC')",
     "lake.sql('SELECT txt FROM captions')",
 )
@@ -67,7 +69,8 @@ def main() -> None:
         _cbal(folder, "ingest", "my.lake", "shapes/annotations", "--images", "shapes/images")
         _cbal(folder, "report", "my.lake", "-o", "report.html")
         _cbal(folder, "sample", "others", "--images", "400", "--seed", "2")
-        _cbal(folder, "ingest", "other.lake", "others/annotations")
+        _without_women(folder / "others" / "annotations" / "captions_sample.json")
+        _cbal(folder, "ingest", "other.lake", "others/annotations", "--images", "others/images")
         for statement in SEEN:
             _cbal(folder, "sql", "my.lake", statement)
         _cbal(folder, "refresh", "my.lake")
@@ -82,6 +85,13 @@ def main() -> None:
         convert = ["nbconvert", "--to", "html", "--execute", "--allow-errors", "notebook.ipynb"]
         subprocess.run([sys.executable, "-m", *convert], cwd=folder, check=True)
         _draw(browser, (folder / "notebook.html").as_uri(), IMAGES / "notebook.png", 1100, 1080)
+
+
+def _without_women(captions: Path) -> None:
+    """Take half of the captions that name women away, so that a comparison has something to show."""
+    read = json.loads(captions.read_text(encoding="utf-8"))
+    kept = [c for c in read["annotations"] if c["image_id"] % 2 or not WOMEN.search(c["caption"])]
+    captions.write_text(json.dumps(read | {"annotations": kept}), encoding="utf-8")
 
 
 def _cbal(folder: Path, *arguments: str) -> None:
@@ -99,7 +109,7 @@ def _draw_pages(browser: str, folder: Path) -> None:
             f"{place}/lakes/my.lake{page}{'&' if '?' in page else '?'}{token}",
             IMAGES / f"{name}.png",
             1200,
-            900,
+            {"ui-audit": 1500, "ui-compare": 1200}.get(name, 900),
         )
     server.terminate()
     server.wait()
