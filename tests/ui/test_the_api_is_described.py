@@ -46,6 +46,17 @@ def test_every_route_is_there_and_no_other(described):
     assert told == routes
 
 
+def test_everything_that_is_asked_with_is_told(described):
+    shared, untold = described["components"]["parameters"], []
+    for path, method, operation in operations(described):
+        given = [*described["paths"][path].get("parameters", ()), *operation.get("parameters", ())]
+        told = {p["name"]: p for p in (shared[p["$ref"].rpartition("/")[2]] if "$ref" in p else p for p in given)}
+        for body in operation.get("requestBody", {}).get("content", {}).values():
+            told |= body["schema"].get("properties", {})
+        untold += [(path, method, name) for name, one in told.items() if not one.get("description")]
+    assert untold == []
+
+
 def test_answers_are_as_described(client, lake, described):
     seen = 0
     for path, method, operation in operations(described):
