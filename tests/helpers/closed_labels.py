@@ -34,10 +34,10 @@ CALLS = {
     "casc": {"images": "vectors", "categories": "prompts", "groups": G},
     "cluster_representation": {"clusters": "clusters", "groups": G},
     "compare_attributes": {"attributes": "closed_attributes", "others": "more_attributes"},
-    "compare_crime_words": {"groups": G, "others": S, "other_texts": "captions"},
-    "compare_demographics": {"groups": G, "others": S},
-    "compare_intersections": {"groups": G, "others": S, "crossed": R, "others_crossed": S},
-    "compare_sentiment": {"groups": G, "others": S, "other_texts": "captions"},
+    "compare_crime_words": {"groups": G, "others": "kinds", "other_texts": "captions"},
+    "compare_demographics": {"groups": G, "others": "kinds"},
+    "compare_intersections": {"groups": G, "others": "kinds", "crossed": R, "others_crossed": S},
+    "compare_sentiment": {"groups": G, "others": "kinds", "other_texts": "captions"},
     "concept_ratio": {"groups": G, "concepts": "category_concepts", **TWO, "min_count": "10"},
     "contrast_balance": {"contrast": "closed_edits", "objects": "found", "show": "'all'"},
     "cooccurrence": {"groups": G, "concepts": "category_concepts"},
@@ -182,6 +182,7 @@ def random_lake(build, folder, seed, order=None):
 
     boxes = [(i, c) for i in ids for c, p in (("dog", 0.5 / rare), ("car", 0.1), ("tree", 0.03)) if draw.random() < p]
     model = random.Random(~seed)  # right of most, and wrong of some of each
+    kinds = random.Random(3 * seed + 1).choices(["a", "b", "c", "d", "unclear"], [45, 35, 8, 5, 7], k=size)
     said = [(i, c) for i in ids for c in ("dog", "car", "tree") if model.random() < (0.9 if (i, c) in boxes else 0.08)]
     labels = [
         ("perceived_gender", gender, "x"), ("perceived_gender", mostly(gender), "y"), ("perceived_race", race, "x"),
@@ -243,6 +244,7 @@ def random_lake(build, folder, seed, order=None):
             "score": [draw.random() for _ in ids * 3],
         },
         "biases": {"category": ["dog", "car", "tree"], "value": [0.3, 0.5, 0.6]},
+        "kinds": {"image_id": ids, "label": kinds},
         "found": {"edit_id": [1000 + i for i, _ in boxes], "concept": [c for _, c in boxes]},
         "hits": {
             "query_id": [q for q in ids[:30] for _ in range(30)], "item_id": [i for _ in ids[:30] for i in draw.sample(ids, 30)],
