@@ -125,7 +125,7 @@ def _sources(audit: Query, row: Row) -> str:
 
 
 def links(session: Session, audit: Query, rows: pa.Table) -> tuple[list[str | None], bool]:
-    """Return the query of every row, and whether some are closed without a purpose.
+    """Return the query of every row, its images in order of what the row tells of, and whether some are closed without a purpose.
 
     Args:
         session: Says whether it may read them.
@@ -142,9 +142,20 @@ def links(session: Session, audit: Query, rows: pa.Table) -> tuple[list[str | No
             shape = tuple(part.source for part in parts(audit, columns, row))
             if shape not in seen:
                 seen[shape] = _state(session, text)
-            text = text if seen[shape] == "open" else None
+            text = _in_order(audit, row, text) if seen[shape] == "open" else None
         found.append(text)
     return found or [None] * rows.num_rows, "closed" in seen.values()
+
+
+def _in_order(audit: Query, row: Row, text: str) -> str:
+    """Return the query of a row's images with those first that show what the row tells of: of a tone the most negative texts."""
+    if audit.name != "sentiment":
+        return text
+    given = json.loads(row["params"])
+    return (
+        f"SELECT image_id FROM {given['texts']} WHERE text IS NOT NULL AND image_id IN ({text}) "
+        f"GROUP BY image_id ORDER BY min(vader(text, rules := {as_text(given['rules'])})), image_id"
+    )
 
 
 def _state(session: Session, text: str) -> str:

@@ -153,6 +153,22 @@ def test_the_words_that_gave_a_label_are_marked(ask, address, gendered):
         )
 
 
+def test_images_of_a_tone_begin_with_the_most_negative(ask, counted_lake):
+    found = re.findall(
+        r'href="[^"]*/browse\?([^"]*)"', unescape(ask.get("/lakes/demo/audits/sentiment?min_count=1").text)
+    )
+    (sql,) = parse_qs(found[0])["sql"]
+    tones = counted_lake.sql(
+        f"SELECT min(vader(text)) FROM ({sql}) AS s JOIN captions USING (image_id) GROUP BY image_id"
+    ).fetchall()
+    shown = ask.get(f"/api/lakes/demo/images?{found[0]}").json()["images"]
+    least = dict(counted_lake.sql("SELECT image_id, min(vader(text)) FROM captions GROUP BY image_id").fetchall())
+    order = [least[i["image_id"]] for i in shown]
+    assert len(tones) >= len(order) > 1
+    assert order == sorted(order)
+    assert order[0] == min(tone for (tone,) in tones)
+
+
 def test_the_boxes_of_a_category_are_drawn(ask):
     found = re.findall(
         r'href="[^"]*/browse\?([^"]*)"', unescape(ask.get("/lakes/demo/audits/cooccurrence?min_count=5").text)
