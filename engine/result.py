@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from PIL.Image import Image
 
-_SHOWN_ROWS: Final = 10
+_SHOWN_ROWS: Final = 20
 _SIDE: Final = 128
 """Pixels of the longer side of a picture that is shown."""
 _ROW_BYTES: Final = 64

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "counterbalance check coco.lake",
-    "counterbalance check coco.lake checks.toml --format junit -o report.xml",
-    "counterbalance check coco.lake --format sarif -o counterbalance.sarif",
+    "counterbalance check coco.lake checks.toml -o report.xml",
+    "counterbalance check coco.lake -o counterbalance.sarif",
 )
 FILE: Final = "counterbalance.toml"
+_SUFFIXES: Final = {".xml": "junit", ".sarif": "sarif", ".json": "json", ".jsonl": "jsonl"}
 _SHOWN: Final = 20
 
 
@@ -36,16 +37,14 @@ _SHOWN: Final = 20
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["table", "json", "junit", "sarif"]),
-    default="table",
-    show_default=True,
-    help="Format of what came of them.",
+    type=click.Choice(["table", "json", "jsonl", "junit", "sarif"]),
+    help="Format of what came of them.  [default: as the suffix of FILE says, else table]",
 )
 @click.option(
     "-o", "--output", "path", type=OutputPath(dir_okay=False, path_type=Path), help="Write to FILE; else to stdout."
 )
 @session_options
-def command(lake: str, file: Path, format_: str, path: Path | None, limits: SessionOptions) -> int:
+def command(lake: str, file: Path, format_: str | None, path: Path | None, limits: SessionOptions) -> int:
     """Run the checks of FILE (TOML; default: counterbalance.toml) over LAKE.
 
     A check asks something of the lake and says which rows of the answer must not be there:
@@ -65,6 +64,7 @@ def command(lake: str, file: Path, format_: str, path: Path | None, limits: Sess
             return [_run(session, check) for check in checks]
 
         outcomes = supervise(run, interrupt=session.interrupt, limit=limits.timeout)
+    format_ = format_ or _SUFFIXES.get(path.suffix.lower() if path else "", "table")
     if format_ == "table":
         _print_table(outcomes, path)
     else:
@@ -72,6 +72,7 @@ def command(lake: str, file: Path, format_: str, path: Path | None, limits: Sess
 
         written = {
             "json": lambda: check_report.json(outcomes),
+            "jsonl": lambda: check_report.json_lines(outcomes),
             "junit": lambda: check_report.junit(outcomes, file),
             "sarif": lambda: check_report.sarif(outcomes, file, version("counterbalance")),
         }[format_]()

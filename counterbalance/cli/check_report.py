@@ -74,9 +74,17 @@ class Outcome:
 
 
 def json(outcomes: Sequence[Outcome]) -> bytes:
-    """Return JSON lines, with the first failing rows of each."""
-    rows = ({**o.to_dict(), "shown": list(o.shown)} for o in outcomes)
-    return b"".join(orjson.dumps(row, default=str) + b"\n" for row in rows)
+    """Return an array of JSON, with the first failing rows of each."""
+    return orjson.dumps(_told(outcomes), default=str, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def json_lines(outcomes: Sequence[Outcome]) -> bytes:
+    """Return the same, a line each."""
+    return b"".join(orjson.dumps(row, default=str) + b"\n" for row in _told(outcomes))
+
+
+def _told(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    return [{**o.to_dict(), "shown": list(o.shown)} for o in outcomes]
 
 
 def junit(outcomes: Sequence[Outcome], file: Path) -> bytes:

@@ -85,16 +85,23 @@ def test_a_condition_that_tells_nothing_of_any_row_fails(checked):
 
 
 def test_what_cannot_run_is_told_and_the_rest_runs(checked):
-    code, out, _ = checked(BROKEN + CHECKS, "--format", "json")
+    code, out, _ = checked(BROKEN + CHECKS, "--format", "jsonl")
     found = [json.loads(line) for line in out.splitlines()]
+    assert json.loads(checked(BROKEN + CHECKS, "--format", "json")[1])[0]["state"] == found[0]["state"]
     assert code == 1
     assert [o["state"] for o in found] == ["error", "failed", "passed", "warning", "empty"]
     assert "no column 'nothing'" in found[0]["message"]
     assert found[1]["shown"] == [{"image_id": 2, "width": 10}]
 
 
+def test_a_suffix_tells_the_format(checked, tmp_path):
+    for name, begins in {"r.sarif": b'{\n  "$schema"', "r.json": b"[\n", "r.jsonl": b'{"name"', "r.txt": b"name "}.items():
+        checked(CHECKS, "-o", str(tmp_path / name))
+        assert (tmp_path / name).read_bytes().lstrip().startswith(begins), name
+
+
 def test_junit(checked, tmp_path):
-    code, out, _ = checked(BROKEN + CHECKS, "--format", "junit", "-o", str(tmp_path / "r.xml"))
+    code, out, _ = checked(BROKEN + CHECKS, "-o", str(tmp_path / "r.xml"))
     assert (code, out) == (1, "")
     suite = ET.parse(tmp_path / "r.xml").getroot()[0]
     assert {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
@@ -165,7 +172,7 @@ def test_a_file_that_is_not_there(disk_lake, capsys):
 
 def test_closed_labels_stay_closed(checked):
     text = BROKEN.replace("nothing FROM images", "value FROM labels WHERE attribute = 'perceived_gender'")
-    code, out, _ = checked(text, "--format", "json")
+    code, out, _ = checked(text, "--format", "jsonl")
     assert (code, json.loads(out)["state"]) == (4, "empty")
 
 
@@ -177,7 +184,7 @@ def test_the_example_passes_good_data_and_fails_bad(tmp_path, build, capsys):
     for code in (0, 4):
         capsys.readouterr()
         assert main(["check", lake, str(file), "--format", "json"]) == code
-        states.append([json.loads(line)["state"] for line in capsys.readouterr().out.splitlines()])
+        states.append([row["state"] for row in json.loads(capsys.readouterr().out)])
         connect(lake).ingest({"images": build.images(image_id=[10**9], key=["without"])})
     assert [s[0] for s in states] == ["passed", "failed"]
     assert [s[2] for s in states] == ["passed", "passed"]

@@ -208,13 +208,13 @@ def test_only_the_first_rows_are_computed_to_be_shown():
 
     schema = pa.schema([("a", pa.int64())])
     result = Result(start, lambda: schema, "SELECT 1")
-    told = "the first 10 rows; .df(), .pl(), .to_arrow() or .fetchall() read all"
+    told = "the first 20 rows; .df(), .pl(), .to_arrow() or .fetchall() read all"
     assert repr(result).endswith(told)
     assert result._repr_html_().endswith(f"<p>{told}</p>")
-    assert "│     9 │\n└" in repr(result)
-    assert len(taken) == 6
+    assert "│    19 │\n└" in repr(result)
+    assert len(taken) == 11
     result.to_arrow()
-    assert repr(result).endswith("200 rows, 10 shown")
+    assert repr(result).endswith("200 rows, 20 shown")
 
 
 def test_without_rows_or_columns():
@@ -268,7 +268,7 @@ def test_html_of_hostile_and_long_answers(lake):
     assert "<script" not in page
     assert "<img" not in page
     assert "x" * 201 not in page
-    assert "30 rows, 10 shown" in page
+    assert "30 rows, 20 shown" in page
 
 
 def test_two_answers_of_a_session_are_read_side_by_side(lake):
