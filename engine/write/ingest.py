@@ -233,7 +233,7 @@ class _Ingest:
         self._removed = Removed.load(location)
         self._held_back = 0
         self._first_refusal = ""
-        self._dry_sizes: dict[int, tuple[float, float]] = {}
+        self._dry_images: dict[int, tuple[float, float, str | None]] = {}
         self._writers: dict[str, TableWriter] = {}
         for stored in (*BASE_TABLES, snapshot.SENSITIVE_LABELS):
             self._writers[stored] = TableWriter(
@@ -331,8 +331,8 @@ class _Ingest:
         keys = pc.fill_null(ids, ABSENT).to_numpy()
         found = self._writers["images"].stored(keys, ["width", "height"])
         sizes = np.stack([found[c].cast(pa.float64()).to_numpy() for c in ("width", "height")], axis=1)
-        for at in np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist() if self._dry_sizes else ():
-            sizes[at] = self._dry_sizes.get(int(keys[at]), (np.nan, np.nan))
+        for at in np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist() if self._dry_images else ():
+            sizes[at] = self._dry_images.get(int(keys[at]), (np.nan, np.nan, None))[:2]
         return sizes
 
     def _before(self) -> int:
@@ -341,15 +341,25 @@ class _Ingest:
         return images.count_rows() if images is not None and "images" in self._physical else 0
 
     def _uris_of(self, ids: pa.Array) -> pa.Array:
-        """Return where the pictures of some images lie, NULL where the lake has none."""
-        found = self._writers["images"].stored(pc.fill_null(ids, ABSENT).to_numpy(), ["uri"])
-        return found["uri"].cast(pa.string()).combine_chunks()
+        """Return where the pictures of some images lie, NULL where the lake has none; a dry run knows those that it read."""
+        keys = pc.fill_null(ids, ABSENT).to_numpy()
+        found = self._writers["images"].stored(keys, ["uri"])["uri"].cast(pa.string()).combine_chunks()
+        if not self._dry_images:
+            return found
+        read = [self._dry_images.get(key, (0, 0, None))[2] for key in keys.tolist()]
+        return pc.coalesce(found, pa.array(read, pa.string()))
 
     def _chunk(self, chunk: Chunk) -> None:
         images = chunk.tables.get("images")
-        if self._dry_run and images is not None and {"width", "height"} <= set(images.column_names):
-            sides = zip(*(images[c].cast(pa.float64()).to_numpy() for c in ("width", "height")), strict=True)
-            self._dry_sizes |= dict(zip(images["image_id"].to_pylist(), sides, strict=True))
+        if self._dry_run and images is not None:
+            unknown = {"width": pa.float64(), "height": pa.float64(), "uri": pa.string()}
+            told = [
+                images[c].cast(kind) if c in images.column_names else pa.nulls(len(images), kind)
+                for c, kind in unknown.items()
+            ]
+            sides = [side.to_numpy(zero_copy_only=False).tolist() for side in told[:2]]
+            of_each = zip(*sides, told[2].to_pylist(), strict=True)
+            self._dry_images |= dict(zip(images["image_id"].to_pylist(), of_each, strict=True))
         self._report.rows_read += chunk.rows_read
         rejects, seen = [("", r) for r in chunk.rejects], set(chunk.rejects)
         for name, rows, positions, keys in self._parts(chunk):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from counterbalance.__main__ import main
 
 
@@ -37,3 +39,19 @@ def test_an_ingest_that_writes_shows_none(tmp_path, capsys):
     (tmp_path / "texts.csv").write_text("file_name,caption\na.png,a sea\n")
     assert main(["ingest", str(tmp_path / "a.lake"), str(tmp_path / "texts.csv")]) == 0
     assert "first rows" not in capsys.readouterr().out
+
+
+def test_it_counts_what_the_run_itself_counts(tmp_path, capsys):
+    """Labels by the file names of pictures that the same source has by number."""
+    images = [{"id": i, "file_name": f"p{i}.png", "width": 8, "height": 8} for i in range(3)]
+    captions = [{"id": i, "image_id": i, "caption": "a sea"} for i in range(3)]
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "captions_val.json").write_text(json.dumps({"images": images, "annotations": captions}))
+    (tmp_path / "d" / "labels.csv").write_text("image,attribute,value\np0.png,scene,in\np2.png,scene,out\n")
+    counted = []
+    for more in (["--dry-run"], []):
+        assert main(["ingest", str(tmp_path / "a.lake"), str(tmp_path / "d"), *more]) == 0
+        counted.append(
+            [line.split()[:2] for line in capsys.readouterr().out.splitlines() if line.startswith("labels ")]
+        )
+    assert counted == [[["labels", "2"]]] * 2

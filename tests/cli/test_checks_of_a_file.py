@@ -95,7 +95,12 @@ def test_what_cannot_run_is_told_and_the_rest_runs(checked):
 
 
 def test_a_suffix_tells_the_format(checked, tmp_path):
-    for name, begins in {"r.sarif": b'{\n  "$schema"', "r.json": b"[\n", "r.jsonl": b'{"name"', "r.txt": b"name "}.items():
+    for name, begins in {
+        "r.sarif": b'{\n  "$schema"',
+        "r.json": b"[\n",
+        "r.jsonl": b'{"name"',
+        "r.txt": b"name ",
+    }.items():
         checked(CHECKS, "-o", str(tmp_path / name))
         assert (tmp_path / name).read_bytes().lstrip().startswith(begins), name
 
