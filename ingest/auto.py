@@ -78,6 +78,8 @@ _TOOLS: Final = frozenset({"yolo", "voc", "cvat"})
 _OF_XML: Final = {"annotation": "voc", "annotations": "cvat"}
 _OF_FOLDERS: Final = _TOOLS | {"imagefolder", "phase"}
 """What is read by its folder, whose paths are keys."""
+_OF_TABLES: Final = frozenset({"captions", "labels", "detections"})
+"""What names pictures that lie elsewhere, and reads none."""
 _OF_MEMBERS: Final = frozenset({"coco", "karpathy", "visualgenome", "webdataset"})
 """Whose columns are members of objects."""
 _OF_COCO: Final = re.compile(rb'"(images|annotations|categories|licenses)"\s*:\s*\[')
@@ -130,6 +132,11 @@ def read(uri: str, options: ReadOptions) -> Source:
         SourceError: It cannot be told what it is (E4014).
     """
     parts, notes = told(uri, options)
+    if options.images is not None and all(part.format in _OF_TABLES for part in parts):
+        read = frozenset(f.uri for part in parts for f in expand(part.uri, options.storage_options, recursive=True))
+        why = f"the pictures of {options.images}"
+        parts = [Part("imagefolder", options.images, why, elsewhere=read), *parts]
+        options = replace(options, images=None)
     asked = [options] if len(parts) == 1 else _options_of(uri, parts, options)
     sources = [part.open(given) for part, given in zip(parts, asked, strict=True)]
     notes = [*(f"read as {part.format}: {part.why}" for part in parts), *notes]

@@ -94,6 +94,8 @@ def command(
         _print_text(done, lake)
     for text in done.notes:
         errors.note(text)
+    if done.reasons.get("unknown_image") and "images" not in done.by_table:
+        errors.note("rows name images that the lake has not: ingest the pictures before, or with --images FOLDER")
     if done.known:
         errors.note(f"{done.known:,} perceived labels were there already; whether they changed is not told")
     if done.changed and not done.dry_run and _has_declared(lake):
