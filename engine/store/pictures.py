@@ -39,6 +39,7 @@ HELP: Final = (
     "those of shards and tables with --store-images"
 )
 """What to do where there are none."""
+_OF_ADDRESSES: Final = "no address is fetched; download them, such as by img2dataset, and ingest what it writes"
 TOLD: Final = "a picture cannot be read: "
 """Begins what is said of one."""
 _FACTS: Final = ("uri", "width", "height", "sha256")
@@ -250,11 +251,11 @@ def is_readable(uri: str | None) -> bool:
 
 
 class Unread:
-    """Count the pictures that a query could not read, which are NULL in it, and keep why of the first."""
+    """Count the pictures that a query could not read, which are NULL in it, and keep why of the first; one that may not be read, too."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
-        self._first = self._said = ""
+        self._first = self._said = self._elsewhere = ""
 
     def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows as ``fill`` gives them. A picture that is asked for again counts once, for its error names its file."""
@@ -262,10 +263,18 @@ class Unread:
         for why in map(str, errors.values()):
             self._first = self._first or why
             self._seen.add(hash(why))
+        if not self._elsewhere and {"image", "uri"} <= set(filled.schema.names):
+            lacks = pc.and_(filled.column("image").is_null(), filled.column("uri").is_valid())
+            left = (i for i in pc.indices_nonzero(lacks).to_pylist() if i not in errors)
+            self._elsewhere = next((str(filled.column("uri")[i]) for i in left), "")
         return filled
 
     def tell(self, notes: list[str]) -> None:
         """Put what is known by now into some notes, in the place of what was said before."""
+        if self._elsewhere:
+            how = _OF_ADDRESSES if "://" in self._elsewhere.removeprefix("file://") else HELP
+            said = f"pictures that are neither stored nor in a folder that was named are NULL, such as {self._elsewhere}: {how}"
+            notes += [said] if said not in notes else []
         if not self._seen:
             return
         n = len(self._seen)

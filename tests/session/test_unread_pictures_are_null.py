@@ -83,3 +83,22 @@ def test_in_an_export(lake, tmp_path, to, left, capsys):
     assert "note: 2 pictures could not be read and are NULL; the first: " in err
     assert out.startswith(f"{5 - left} rows written")
     assert ("2 left out because they have no picture" in out) == bool(left)
+
+
+@pytest.mark.parametrize(
+    ("uri", "how"),
+    [
+        ("https://example.org/a.jpg", "no address is fetched; download them"),
+        ("/nowhere/named/a.jpg", "--images FOLDER"),
+        ("shards/0.tar#a.jpg", "--store-images"),
+    ],
+)
+def test_one_that_may_not_be_read_is_told_with_what_to_do(empty_lake, build, uri, how):
+    empty_lake.ingest({"images": build.images(image_id=[1, 2], uri=[None, uri])})
+    result = empty_lake.sql("SELECT image FROM images")
+    assert [*result] == [(None,), (None,)]
+    (note,) = result.notes
+    assert f"are NULL, such as {uri}: " in note
+    assert how in note
+    plain = empty_lake.sql("SELECT uri FROM images")
+    assert ([*plain], plain.notes) == ([(None,), (uri,)], [])
