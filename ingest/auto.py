@@ -88,6 +88,8 @@ _FILE_NAME: Final = re.compile(rb'"file_name"\s*:\s*"([^"\\]+)"')
 _OF_DATASETS: Final = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
 """What ``save_to_disk`` writes beside the rows."""
 _ARCHIVE: Final = re.compile(r"\.(tar|tar\.gz|tgz)$", re.IGNORECASE)
+_CROISSANT: Final = "croissant.json"
+"""What exports write about themselves."""
 _SIDECARS: Final = re.compile(r"(_stats\.json|\.parquet)$")
 """What img2dataset writes beside a shard, be it an archive, a folder of files or a table."""
 
@@ -348,6 +350,8 @@ def _drop_companions(kinds: dict[str, list[File]], shards: Collection[str]) -> N
         for other in ("json", "other"):
             kinds[other] = [f for f in kinds.get(other, []) if f.path.rpartition(".")[0] not in pictures]
         kinds["table"] = [f for f in kinds.get("table", []) if f.name.lower() not in METADATA]
+    if any(of for kind, of in kinds.items() if kind != "json"):
+        kinds["json"] = [f for f in kinds["json"] if f.name != _CROISSANT]
     kinds["table"] = [f for f in kinds.get("table", []) if not openimages.NAMES.search(f.name)]
     if any(f.name.endswith(".arrow") for f in kinds.get("table", [])):
         kinds["json"] = [f for f in kinds.get("json", []) if f.name not in _OF_DATASETS]

@@ -68,9 +68,10 @@ def of_layouts(uri: str, files: Sequence[Layout], options: ReadOptions) -> Sourc
     """Return what ``read`` does, of files that were looked at."""
     layouts, images = [headed(f) for f in files], Images()
     found = [_columns(f, options) for f in layouts]
-    numbered = {f.file.uri for f in layouts if not f.headed}
+    changed = {f.file.uri: _without_numbers for f in layouts if not f.headed}
+    changed |= {f.file.uri: _trimmed for f in layouts if any(name.startswith(" ") for name in f.names)}
     parts = (
-        _without_numbers(rows) if rows.source in numbered else rows
+        changed.get(rows.source, lambda same: same)(rows)
         for rows in tabular.read_all(layouts, found, FIELDS, options.limit)
     )
     notes = ignored_options.describe("captions", options, "images", "store_images")
@@ -103,6 +104,13 @@ def _without_numbers(rows: Rows) -> Rows:
     at = rows.table.column_names.index("name")
     names = pc.replace_substring_regex(rows.table["name"], r"#\d+\s*$", "")
     return replace(rows, table=rows.table.set_column(at, "name", names))
+
+
+def _trimmed(rows: Rows) -> Rows:
+    """Return rows whose texts have no blanks around them, as those of Flickr30k's ``results.csv``, cut at ``| ``, have."""
+    at, texts = rows.table.column_names.index("caption"), rows.table["caption"]
+    plain = (text.strip() if isinstance(text, str | bytes) else text for text in texts.to_pylist())
+    return replace(rows, table=rows.table.set_column(at, "caption", pa.array(plain, texts.type)))
 
 
 def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:

@@ -121,7 +121,7 @@ def some(names: Sequence[str]) -> str:
         >>> some(["a", "b"])
         'a, b'
     """
-    shown = (n[:40].encode(errors="backslashreplace").decode() for n in names[:_SHOWN])
+    shown = (n.strip()[:40].encode(errors="backslashreplace").decode() for n in names[:_SHOWN])
     return ", ".join(shown) + ", …" * (len(names) > _SHOWN)
 
 

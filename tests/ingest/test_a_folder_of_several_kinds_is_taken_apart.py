@@ -196,3 +196,11 @@ def test_a_damaged_file_does_not_stop_the_others(lake, tmp_path):
     report = lake.ingest(tmp_path / "set")
     assert report.by_table["captions"].written == 1
     assert [note for note in report.notes if "b.csv is binary" in note]
+
+
+def test_what_an_export_says_of_itself_is_no_source(lake, tmp_path):
+    picture(tmp_path / "set" / "a.png")
+    (tmp_path / "set" / "croissant.json").write_text('{"@type": "sc:Dataset"}')
+    report = lake.ingest(tmp_path / "set")
+    assert not [note for note in report.notes if note.startswith("left out")]
+    assert report.by_table["images"].written == 1

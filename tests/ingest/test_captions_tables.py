@@ -37,6 +37,9 @@ def test_the_published_table_of_flickr30k(lake, tmp_path):
         ("1000092795", "1000092795.jpg", 2),
         ("10002456", "10002456.jpg", 1),
     ]
+    texts = {text for (text,) in lake.sql("SELECT text FROM captions").fetchall()}
+    assert "Several men in hard hats ." in texts  # without the blank that stands behind each |
+    assert report.notes[-1] == "left out: comment_number; --keep comment_number stores it as labels"
     assert lake.ingest(tmp_path / "results.csv").changed == 0
 
 
