@@ -38,6 +38,7 @@ from counterbalance.ingest import (
 )
 from counterbalance.ingest.compression import read_head
 from counterbalance.ingest.files import expand, file_system, leads_out, local_folder
+from counterbalance.ingest.ignored_options import OF_TABLES
 from counterbalance.ingest.imagefolder import METADATA
 from counterbalance.ingest.tarstream import BLOCK, is_header
 
@@ -78,8 +79,6 @@ _TOOLS: Final = frozenset({"yolo", "voc", "cvat"})
 _OF_XML: Final = {"annotation": "voc", "annotations": "cvat"}
 _OF_FOLDERS: Final = _TOOLS | {"imagefolder", "phase"}
 """What is read by its folder, whose paths are keys."""
-_OF_TABLES: Final = frozenset({"captions", "labels", "detections"})
-"""What names pictures that lie elsewhere, and reads none."""
 _OF_MEMBERS: Final = frozenset({"coco", "karpathy", "visualgenome", "webdataset"})
 """Whose columns are members of objects."""
 _OF_COCO: Final = re.compile(rb'"(images|annotations|categories|licenses)"\s*:\s*\[')
@@ -134,13 +133,19 @@ def read(uri: str, options: ReadOptions) -> Source:
         SourceError: It cannot be told what it is (E4014).
     """
     parts, notes = told(uri, options)
-    if options.images is not None and all(part.format in _OF_TABLES for part in parts):
+    named = options.images if all(part.format in OF_TABLES for part in parts) else None
+    if named is not None:
         read = frozenset(f.uri for part in parts for f in expand(part.uri, options.storage_options, recursive=True))
-        why = f"the pictures of {options.images}"
-        parts = [Part("imagefolder", options.images, why, elsewhere=read), *parts]
-        options = replace(options, images=None)
+        parts = [Part("imagefolder", named, f"the pictures of {named}", elsewhere=read), *parts]
     asked = [options] if len(parts) == 1 else _options_of(uri, parts, options)
+    if named is not None:  # all of the pictures, and of the tables what there is of them
+        asked = [
+            replace(asked[0], images=None, limit=None),
+            *(replace(o, images=None, store_images=None) for o in asked[1:]),
+        ]
     sources = [part.open(given) for part, given in zip(parts, asked, strict=True)]
+    if named is not None:
+        sources[0] = replace(sources[0], chunks=map(_pictures_alone, sources[0].chunks))
     notes = [*(f"read as {part.format}: {part.why}" for part in parts), *notes]
     if len(sources) == 1:
         sources[0].notes[:0] = notes
@@ -156,6 +161,12 @@ def read(uri: str, options: ReadOptions) -> Source:
         ", ".join(dict.fromkeys(p.format for p in parts)),
         [f for s in sources for f in s.pictures],
     )
+
+
+def _pictures_alone(chunk: Chunk) -> Chunk:
+    """Return the pictures of a folder that was named for a table's, without what their folders' names and files of metadata say."""
+    kept = {name: rows for name, rows in chunk.tables.items() if name == "images"}
+    return replace(chunk, tables=kept, rows_read=sum(map(len, kept.values())) + len(chunk.rejects))
 
 
 def _options_of(uri: str, parts: Sequence[Part], options: ReadOptions) -> list[ReadOptions]:

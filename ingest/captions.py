@@ -69,7 +69,11 @@ def of_layouts(uri: str, files: Sequence[Layout], options: ReadOptions) -> Sourc
     layouts, images = [headed(f) for f in files], Images()
     found = [_columns(f, options) for f in layouts]
     changed = {f.file.uri: _without_numbers for f in layouts if not f.headed}
-    changed |= {f.file.uri: _trimmed for f in layouts if any(name.startswith(" ") for name in f.names)}
+    changed |= {
+        f.file.uri: _trimmed
+        for f, there in zip(layouts, found, strict=True)
+        if f.names[there["caption"]].startswith(" ")
+    }
     parts = (
         changed.get(rows.source, lambda same: same)(rows)
         for rows in tabular.read_all(layouts, found, FIELDS, options.limit)

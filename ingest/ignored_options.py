@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from counterbalance.engine.ingest_types import ReadOptions
+
+OF_TABLES: Final = frozenset({"captions", "labels", "detections"})
+"""Formats of tables that name pictures which lie elsewhere, and read none."""
 
 
 def describe(format_: str, options: ReadOptions, *names: str) -> list[str]:
@@ -24,4 +27,7 @@ def describe(format_: str, options: ReadOptions, *names: str) -> list[str]:
         []
     """
     given = [name for name in names if getattr(options, name)]
-    return [f"the format {format_} ignores {', '.join(given)}"] if given else []
+    more = "; without a format, the pictures of that folder are read, too" * (
+        "images" in given and format_ in OF_TABLES
+    )
+    return [f"the format {format_} ignores {', '.join(given)}{more}"] if given else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -36,6 +37,8 @@ FIELDS: Final = {
 }
 """Ways to name an image: its key as it is, its id (or key), or a file name, which ``image_keys`` makes a key of."""
 
+_SEVERAL: Final = 2
+
 
 def is_named(found: Mapping[str, int]) -> bool:
     """Return whether a source names images at all."""
@@ -57,8 +60,7 @@ def image_keys(sieve: Sieve, images: Images) -> pa.Array:
         keys = pc.if_else(pa.array(images.has(hashing.key_ids(whole))), whole, keys)
     keys = _numbered(unique, keys, images)
     if images.names:
-        beside = [None if n is None else beside_of(n, images) for n in unique.to_pylist()]
-        keys = pc.coalesce(pa.array(beside, pa.string()), keys)
+        keys = pc.coalesce(pa.array(_beside(unique.to_pylist(), images), pa.string()), keys)
     from_name = pc.take(keys, pc.index_in(names, unique))
     own = pc.coalesce(sieve.text("image_id", MAX_KEY), sieve.text("key", MAX_KEY))
     if images.names:  # tables of img2dataset and Open Images call by its stem the picture that lies in a folder
@@ -86,10 +88,33 @@ def picture_keys(names: pa.Array, folders: Sequence[str], images: Images) -> pa.
     return pc.take(keys, pc.index_in(names, unique))
 
 
+def _beside(names: Sequence[str | None], images: Images) -> list[str | None]:
+    """Return the keys of pictures that different names mean; none of those that two names mean by the file's name alone."""
+    found = [None if name is None else beside_of(name, images) for name in names]
+    times = Counter(found)
+    exact = [name is not None and images.names.get(re.sub(r"^(\./)+", "", name)) is not None for name in names]
+    return [key if is_exact or times[key] < _SEVERAL else None for key, is_exact in zip(found, exact, strict=True)]
+
+
 def beside_of(name: str, images: Images) -> str | None:
-    """Return the key of the picture of the same source that a name means, if it means one."""
+    """Return the key of the picture of the same source that a name means, if it means one.
+
+    What lies in a folder that the source has not is told by its file's name alone, unless the picture of that name lies in
+    another folder than the name says.
+
+    Example:
+        >>> from counterbalance.engine.ingest_types import Images
+        >>> images = Images(names={"1.jpg": "dogs/1.jpg", "dogs/1.jpg": "dogs/1.jpg", "2.jpg": "2.jpg"})
+        >>> [beside_of(name, images) for name in ("1.jpg", "set/dogs/1.jpg", "cats/1.jpg", "set/2.jpg")]
+        ['dogs/1.jpg', 'dogs/1.jpg', None, '2.jpg']
+    """
     plain = re.sub(r"^(\./)+", "", name)
-    return next((k for n in (plain, plain.rpartition("/")[2]) if (k := images.names.get(n)) is not None), None)
+    if (key := images.names.get(plain)) is not None:
+        return key
+    folder, _, file = plain.rpartition("/")
+    key = images.names.get(file)
+    home = "" if key is None else key.rpartition("/")[0]
+    return key if not home or not folder or f"/{folder}".endswith(f"/{home}") else None
 
 
 def _numbered(names: pa.Array, keys: pa.Array, images: Images) -> pa.Array:

@@ -190,22 +190,26 @@ def boxes_of(session: Session, ids: Sequence[int], categories: Sequence[str] = (
 
 
 def frames_of(rows: Sequence[Mapping[str, Any]], width: int | None, height: int | None) -> list[Frame]:
-    """Return boxes in parts of a picture of that size; none where the size is unknown."""
+    """Return boxes in parts of a picture of that size, as far as they lie in it; none where the size is unknown."""
     if not width or not height:
         return []
-    sides = ("x", "y", "width", "height")
-    return [
-        Frame(
-            plain(str(r["category"] or "?")),
-            _clamped(r["x"] / width),
-            _clamped(r["y"] / height),
-            _clamped(r["width"] / width),
-            _clamped(r["height"] / height),
-            bool(r["is_crowd"]),
+    found = []
+    for row in rows:
+        sides = [row[side] for side in ("x", "y", "width", "height")]
+        if None in sides:
+            continue
+        x, y, right, below = (
+            _clamped(side)
+            for side in (
+                sides[0] / width,
+                sides[1] / height,
+                (sides[0] + sides[2]) / width,
+                (sides[1] + sides[3]) / height,
+            )
         )
-        for r in rows
-        if all(r[s] is not None for s in sides)
-    ]
+        if right > x and below > y:
+            found.append(Frame(plain(str(row["category"] or "?")), x, y, right - x, below - y, bool(row["is_crowd"])))
+    return found
 
 
 def _clamped(share: float) -> float:

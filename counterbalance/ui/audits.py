@@ -244,6 +244,7 @@ def _marks(row: Mapping[str, Any], words: Mapping[str | None, Sequence[str]]) ->
     """Return what of its images a row is about, which their pages mark: words, those that name people, and boxes."""
     given = orjson.loads(row.get("params") or "{}")
     boxes = [row["concept"]] if row.get("concept") and _OF_BOXES.search(str(given.get("concepts"))) else []
+    boxes = [category for category in boxes if len(category) <= _LONGEST]
     word = row.get("term") or (
         (row.get("keyword") or row.get("concept")) if _OF_TEXTS.search(str(given.get("concepts"))) else None
     )

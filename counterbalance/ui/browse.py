@@ -234,13 +234,13 @@ def _tiles(session: Session, ids: Sequence[int], filters: Filters) -> list[dict[
 
 
 def _in_pixels(frame: pictures.Frame, width: int, height: int) -> dict[str, Any]:
-    """Return a box as far as it lies in a picture of that size."""
+    """Return a box in the pixels of a picture of that size."""
     return {
         "category": _shown(frame.category, 80),
         "x": round(frame.x * width, 1),
         "y": round(frame.y * height, 1),
-        "width": round(min(frame.width, 1 - frame.x) * width, 1),
-        "height": round(min(frame.height, 1 - frame.y) * height, 1),
+        "width": round(frame.width * width, 1),
+        "height": round(frame.height * height, 1),
     }
 
 
@@ -393,7 +393,7 @@ def marked(text: str, terms: Sequence[str], places: Sequence[tuple[int, int]] = 
         either = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
         found += [m.span() for m in re.finditer(rf"(?<![^\W_])(?:{either})(?![^\W_])", text, re.IGNORECASE)]
     parts, end = [], 0
-    for start, stop in sorted(found):
+    for start, stop in sorted(found, key=lambda place: (place[0], -place[1])):
         if start >= end:
             parts += [(text[end:start], False), (text[start:stop], True)]
             end = stop

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -39,6 +40,8 @@ HELP: Final = (
     "those of shards and tables with --store-images"
 )
 """What to do where there are none."""
+_OF_NAMES: Final = "their names say no folder; ingest them anew, into another lake, with --images FOLDER"
+_LONGEST: Final = 100
 _OF_ADDRESSES: Final = "no address is fetched; download them, such as by img2dataset, and ingest what it writes"
 TOLD: Final = "a picture cannot be read: "
 """Begins what is said of one."""
@@ -272,8 +275,10 @@ class Unread:
     def tell(self, notes: list[str]) -> None:
         """Put what is known by now into some notes, in the place of what was said before."""
         if self._elsewhere:
-            how = _OF_ADDRESSES if "://" in self._elsewhere.removeprefix("file://") else HELP
-            said = f"pictures that are neither stored nor in a folder that was named are NULL, such as {self._elsewhere}: {how}"
+            place = self._elsewhere.removeprefix("file://")
+            how = _OF_ADDRESSES if "://" in place else HELP if place.startswith("/") or "#" in place else _OF_NAMES
+            shown = _public(self._elsewhere)
+            said = f"pictures that are neither stored nor in a folder that was named are NULL, such as {shown}: {how}"
             notes += [said] if said not in notes else []
         if not self._seen:
             return
@@ -285,6 +290,20 @@ class Unread:
         else:
             notes.append(said)
         self._said = said
+
+
+def _public(uri: str) -> str:
+    """Return as much of a ``uri`` as anybody may read: no credentials, and not all of a long one.
+
+    Example:
+        >>> _public("https://me:secret@example.org/a.jpg?signature=secret"), _public("/data/a.jpg")
+        ('https://example.org/a.jpg', '/data/a.jpg')
+    """
+    scheme, is_address, rest = uri.partition("://")
+    if is_address:
+        host, slash, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
+        uri = f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    return uri if len(uri) <= _LONGEST else uri[:_LONGEST] + " …"
 
 
 def require(rows: pa.RecordBatch) -> pa.RecordBatch:

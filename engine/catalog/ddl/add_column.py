@@ -141,8 +141,8 @@ def _without_pictures(dataset: lance.LanceDataset, new: Definition, expression: 
 
 
 def _same(catalog: Catalog, known: Definition, statement: AddColumn) -> Definition:
-    same_type = (known.type or "").lower() == (statement.type or "").lower()
-    if not same_type or same_call(known.sql) != same_call(statement.expression):
+    types = {re.sub(r"\s", "", (type_ or "").lower()) for type_ in (known.type, statement.type)}
+    if len(types) > 1 or same_call(known.sql) != same_call(statement.expression):
         first = way_for(catalog.definitions, known, f"ALTER TABLE {known.table} DROP COLUMN {known.name}")
         raise is_another(known.target, f"expression: {known.sql}", f"take another name, or first: {first}")
     return known

@@ -13,9 +13,11 @@ def made(build, empty_lake, picture):
         (2, "dog", 0.0, 40.0),
         (2, "dog", 790.0, 40.0),
         (3, None, 1.0, 1.0),
+        (2, "cat", -10.0, 30.0),
+        (2, "cat", 900.0, 30.0),
     ]
     columns = dict(zip(("image_id", "category", "x", "width"), zip(*boxes, strict=True), strict=True))
-    same = {"y": [30.0] * 5, "height": [60.0] * 5, "detection_id": [*range(5)]}
+    same = {"y": [30.0] * 7, "height": [60.0] * 7, "detection_id": [*range(7)]}
     images = build.images(image_id=[1, 2, 3], width=[800, 800, None], height=[600, 600, None], image=[picture()] * 3)
     empty_lake.ingest(
         {"images": images, "detections": build.detections(**{n: [*c] for n, c in columns.items()}, **same)}
@@ -33,6 +35,11 @@ def test_of_one_category(serve, made, asked):
     page = client.get(f"/lakes/demo/browse?{asked}").text
     assert page.count("<rect") == 3
     assert '<svg viewBox="0 0 800 600" aria-hidden="true">' in page
+
+
+def test_a_box_is_drawn_as_far_as_it_lies_in_the_picture(serve, made):
+    tiles = {i["image_id"]: i["boxes"] for i in serve(made).get("/api/lakes/demo/images?box=cat").json()["images"]}
+    assert [(b["x"], b["width"]) for b in tiles[2]] == [(0, 20)]
 
 
 def test_it_leaves_out_no_image_and_without_it_none_is_drawn(serve, made):

@@ -52,6 +52,8 @@ def test_words_that_name_people_are_marked_where_they_do(serve, build, empty_lak
     found = serve(empty_lake)
     for asked, marked in {"male": [["man"], ["boy"]], "female": [[], ["woman"]]}.items():
         assert [words(tile) for tile in tiles(found, f"gendered={asked}").values()] == marked
+    longer = tiles(found, "mark=woman and a boy&gendered=female")[2]
+    assert words(longer) == ["woman and a boy"]
     both = found.get("/lakes/demo/images/2?gendered=female&gendered=male").text
     assert "<bdi>a <mark>woman</mark> and a <mark>boy</mark></bdi>" in both
 
