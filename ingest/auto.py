@@ -104,6 +104,7 @@ class Part:
         images: Folder of the pictures, where they lie beside COCO files.
         origin: Of its captions, where nobody says another.
         elsewhere: Files of a folder of pictures that other parts read.
+        alone: Only the pictures, and all of them: those that the tables beside it name.
     """
 
     format: str
@@ -112,13 +113,15 @@ class Part:
     images: str | None = None
     origin: str | None = None
     elsewhere: frozenset[str] = frozenset()
+    alone: bool = False
 
     def open(self, options: ReadOptions) -> Source:
         """Return its rows."""
         asked = replace(options, images=self.images or options.images, origin=options.origin or self.origin)
+        asked = replace(asked, limit=None) if self.alone else asked
         more = {"elsewhere": self.elsewhere} if self.elsewhere else {}
         source: Source = import_module(f"counterbalance.ingest.{self.format}").read(self.uri, asked, **more)
-        return source
+        return replace(source, chunks=map(_pictures_alone, source.chunks)) if self.alone else source
 
 
 def read(uri: str, options: ReadOptions) -> Source:
@@ -133,19 +136,13 @@ def read(uri: str, options: ReadOptions) -> Source:
         SourceError: It cannot be told what it is (E4014).
     """
     parts, notes = told(uri, options)
-    named = options.images if all(part.format in OF_TABLES for part in parts) else None
-    if named is not None:
+    if options.images is not None and all(part.format in OF_TABLES for part in parts):
         read = frozenset(f.uri for part in parts for f in expand(part.uri, options.storage_options, recursive=True))
-        parts = [Part("imagefolder", named, f"the pictures of {named}", elsewhere=read), *parts]
+        why = f"the pictures of {options.images}"
+        parts = [Part("imagefolder", options.images, why, elsewhere=read, alone=True), *parts]
+        options = replace(options, images=None)
     asked = [options] if len(parts) == 1 else _options_of(uri, parts, options)
-    if named is not None:  # all of the pictures, and of the tables what there is of them
-        asked = [
-            replace(asked[0], images=None, limit=None),
-            *(replace(o, images=None, store_images=None) for o in asked[1:]),
-        ]
     sources = [part.open(given) for part, given in zip(parts, asked, strict=True)]
-    if named is not None:
-        sources[0] = replace(sources[0], chunks=map(_pictures_alone, sources[0].chunks))
     notes = [*(f"read as {part.format}: {part.why}" for part in parts), *notes]
     if len(sources) == 1:
         sources[0].notes[:0] = notes
@@ -177,8 +174,9 @@ def _options_of(uri: str, parts: Sequence[Part], options: ReadOptions) -> list[R
     Raises:
         NotFoundError: None has one of them (E1002).
     """
+    of_tables = replace(options, store_images=None)  # the part beside them stores pictures
     if not (options.mapping or options.keep):
-        return [options] * len(parts)
+        return [of_tables if part.format in OF_TABLES else options for part in parts]
     heads = [
         tabular.inspect(expand(part.uri, options.storage_options, tabular.SUFFIXES)[0]).names
         if part.format not in _OF_FOLDERS | _OF_MEMBERS
@@ -196,7 +194,8 @@ def _options_of(uri: str, parts: Sequence[Part], options: ReadOptions) -> list[R
         there = set(map(columns.plain, names))
         mapping = {field: column for field, column in options.mapping.items() if columns.plain(column) in there}
         keep = [column for column in options.keep if columns.plain(column) in there]
-        found.append(replace(options, mapping=mapping, keep=late if part.format in _OF_MEMBERS else keep))
+        own = of_tables if part.format in OF_TABLES else options
+        found.append(replace(own, mapping=mapping, keep=late if part.format in _OF_MEMBERS else keep))
     return found
 
 

@@ -40,7 +40,9 @@ HELP: Final = (
     "those of shards and tables with --store-images"
 )
 """What to do where there are none."""
-_OF_NAMES: Final = "their names say no folder; ingest them anew, into another lake, with --images FOLDER"
+_OF_NAMES: Final = (
+    "their names say no folder; ingest once more with --images FOLDER, a table of captions into another lake"
+)
 _LONGEST: Final = 100
 _OF_ADDRESSES: Final = "no address is fetched; download them, such as by img2dataset, and ingest what it writes"
 TOLD: Final = "a picture cannot be read: "
