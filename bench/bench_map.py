@@ -2,9 +2,8 @@
 
     python bench/bench_map.py [IMAGES …]
 
-Points are drawn by the graphics card; where there is none, as in a headless browser, the processor takes its place and says
-nothing of a card. What the page's own script takes of a frame is the same for both: at 60 frames a second it may be 16.7 ms.
-Prints Markdown.
+Points are drawn by the processor, so a graphics card changes little. At 60 frames a second the page's script may take 16.7 ms
+of each. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def main() -> None:
     """Print a row for each size."""
     if chromium.PROGRAM is None:
         sys.exit("no Chromium here: apt-get install chromium")
-    print("| images | seconds until the map is there | script, ms a frame | frames a second without a graphics card |")
+    print("| images | seconds until the map is there | script, ms a frame | frames a second |")
     print("|--:|--:|--:|--:|")
     for images in map(int, sys.argv[1:]) if sys.argv[1:] else SIZES:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:

@@ -1,7 +1,7 @@
-// The map: deck.gl draws all points at once; what is drawn around becomes SQL, so that its address brings it back.
+// The map: images at their places; what is drawn around becomes SQL, so that its address brings it back.
+import { draw } from "/static/points.js";
 import { api, told } from "/static/ui.js";
 
-const { Deck, OrthographicView, ScatterplotLayer } = globalThis.deck;
 const place = document.getElementById("map");
 const counted = document.getElementById("counted");
 const { view, colour } = place.dataset;
@@ -28,23 +28,6 @@ async function read() {
 }
 
 const colourOf = ({ classes, ordered }, n) => (classes[n]?.rest ? (classes.length > 1 ? REST : KINDS[0]) : (ordered ? STEPS : KINDS)[n]);
-
-function bounds(places) {
-  const found = [Infinity, Infinity, -Infinity, -Infinity];
-  for (let i = 0; i < places.length; i += 2) {
-    found[0] = Math.min(found[0], places[i]);
-    found[1] = Math.min(found[1], places[i + 1]);
-    found[2] = Math.max(found[2], places[i]);
-    found[3] = Math.max(found[3], places[i + 1]);
-  }
-  return found;
-}
-
-function whole([left, low, right, high]) {
-  const wide = place.clientWidth / Math.max(right - left, 1e-9);
-  const tall = place.clientHeight / Math.max(high - low, 1e-9);
-  return { target: [(left + right) / 2, (low + high) / 2, 0], zoom: Math.min(Math.log2(0.9 * Math.min(wide, tall)), 40) };
-}
 
 function isInside(corners, x, y) {
   let inside = false;
@@ -78,11 +61,8 @@ function thinned(path) {
 
 function show(points) {
   const { classes, count, places, kinds, ids } = points;
-  const extent = bounds(places);
-  const colours = new Uint8Array(4 * count);
-  for (let i = 0; i < count; i += 1) colours.set([...colourOf(points, kinds[i]), 200], 4 * i);
-  const base = { length: count, attributes: { getPosition: { value: places, size: 2 }, getFillColor: { value: colours, size: 4 } } };
-  const layer = () => new ScatterplotLayer({ id: "points", data: base, radiusUnits: "pixels", getRadius: count > 50000 ? 1.5 : 3, pickable: true });
+  const colours = Int32Array.from(kinds, (kind) => colourOf(points, kind).reduceRight((sum, part) => 256 * sum + part, 0));
+  const map = draw(place, places, colours);
   const seen = document.createElement("img");
   seen.className = "seen";
   seen.alt = "";
@@ -90,22 +70,18 @@ function show(points) {
   const drawn = document.createElement("canvas");
   drawn.className = "drawn";
   drawn.hidden = true;
-  let state = whole(extent);
-  const deck = new Deck({
-    parent: place,
-    views: new OrthographicView({ flipY: false }),
-    viewState: state,
-    controller: { doubleClickZoom: false, keyboard: true },
-    onViewStateChange: ({ viewState }) => { state = viewState; deck.setProps({ viewState }); },
-    layers: [layer()],
-    getCursor: ({ isHovering }) => (isHovering ? "pointer" : "grab"),
-    onHover: ({ index, x, y }) => {
-      seen.hidden = index < 0;
-      if (index < 0) return;
-      seen.src = `/api/lakes/${lake}/images/${ids[index]}/picture?side=160`;
-      seen.style.translate = `${Math.min(x + 12, place.clientWidth - 170)}px ${Math.min(y + 12, place.clientHeight - 170)}px`;
-    },
-    onClick: ({ index }) => { if (index >= 0) location.assign(`/lakes/${lake}/images/${ids[index]}`); },
+  map.canvas.addEventListener("pointermove", ({ offsetX: x, offsetY: y, buttons }) => {
+    const index = buttons ? -1 : map.nearest(x, y);
+    map.canvas.classList.toggle("near", index >= 0);
+    seen.hidden = index < 0;
+    if (index < 0) return;
+    seen.src = `/api/lakes/${lake}/images/${ids[index]}/picture?side=160`;
+    seen.style.translate = `${Math.min(x + 12, place.clientWidth - 170)}px ${Math.min(y + 12, place.clientHeight - 170)}px`;
+  });
+  map.canvas.addEventListener("pointerleave", () => { seen.hidden = true; });
+  map.canvas.addEventListener("click", ({ offsetX, offsetY }) => {
+    const index = map.nearest(offsetX, offsetY);
+    if (index >= 0) location.assign(`/lakes/${lake}/images/${ids[index]}`);
   });
   place.append(drawn, seen);
 
@@ -170,17 +146,14 @@ function show(points) {
     pen.stroke();
   });
   drawn.addEventListener("pointerup", () => {
-    const shown = deck.getViewports()[0];
-    if (path.length > 2) {
-      around(thinned(path).map(([x, y]) => shown.unproject([x, y]).map((n) => Number(n.toPrecision(7)))));
-    }
+    if (path.length > 2) around(thinned(path).map((corner) => map.placeOf(corner).map((n) => Number(n.toPrecision(7)))));
     path = [];
   });
-  document.getElementById("whole").addEventListener("click", () => { lasso(false); state = whole(extent); deck.setProps({ viewState: state }); });
+  document.getElementById("whole").addEventListener("click", () => { lasso(false); map.whole(); });
   document.getElementById("bounds").addEventListener("submit", (event) => {
     event.preventDefault();
     const [left, right, low, high] = ["left", "right", "low", "high"].map((n) => event.target.elements[n].value);
-    const [w, s, e, n] = [left || extent[0], low || extent[1], right || extent[2], high || extent[3]].map(Number);
+    const [w, s, e, n] = [left, low, right, high].map((given, i) => Number(given || map.extent[i]));
     within(w, e, s, n);
   });
 
@@ -205,12 +178,8 @@ function show(points) {
 }
 
 for (const field of document.querySelectorAll("#map-form select")) field.addEventListener("change", () => field.form.requestSubmit());
-if (!document.createElement("canvas").getContext("webgl2")) {
-  counted.textContent = "this browser cannot draw the map, for it has no WebGL 2";
-} else {
-  try {
-    show(await read());
-  } catch (error) {
-    counted.textContent = told(error);
-  }
+try {
+  show(await read());
+} catch (error) {
+  counted.textContent = told(error);
 }
