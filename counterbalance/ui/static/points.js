@@ -82,15 +82,18 @@ export function draw(place, places, colours) {
     if (!asked) asked = requestAnimationFrame(paint);
   }
 
-  new ResizeObserver(() => {
+  function fit() {
     const dense = many ? 1 : globalThis.devicePixelRatio;
     canvas.width = Math.max(1, Math.round(place.clientWidth * dense));
     canvas.height = Math.max(1, Math.round(place.clientHeight * dense));
     image = pen.createImageData(canvas.width, canvas.height);
     pixels = new Int32Array(image.data.buffer);
     dot = many ? CROSS : dotOf(radius * dense);
-    soon();
-  }).observe(place);
+    paint();
+  }
+
+  fit();
+  new ResizeObserver(fit).observe(place);
 
   const mover = zoom().scaleExtent([0.1, 2 ** 40]).on("zoom", ({ transform }) => { moved = transform; soon(); });
   const target = select(canvas).call(mover).on("dblclick.zoom", null);
