@@ -18,7 +18,7 @@ from counterbalance.engine.errors import NotFoundError, RefusedError, RequestErr
 from counterbalance.engine.query_engine import QueryEngine
 from counterbalance.engine.result import Result
 from counterbalance.engine.sql import arguments, parse, queries, statements
-from counterbalance.engine.sql.diagnostics import engine_errors
+from counterbalance.engine.sql.diagnostics import engine_errors, nothing_to_count
 from counterbalance.engine.sql.resolver import Resolver
 
 if TYPE_CHECKING:
@@ -328,6 +328,10 @@ class Session:
     def sensitive_attributes(self) -> frozenset[str]:
         """Return the attributes of this lake whose labels need a purpose."""
         return self._engine.resolver.sensitive_attributes()
+
+    def filled(self) -> set[str]:
+        """Return what audits may need and this lake holds: base tables with rows, and ``captions of origin …``."""
+        return nothing_to_count.filled(self._engine.resolver)
 
     def interrupt(self) -> None:
         """Stop the queries, or the refresh, that are running; from another thread."""

@@ -123,8 +123,6 @@ def command(
     except SqlError as error:
         _reword_error(error, audit, given)
         raise
-    if not written.rows and not written.said:
-        _explain_no_rows(lake, audit, params, limits)
     return written.exit_code
 
 
@@ -157,26 +155,6 @@ def _reword_error(error: SqlError, audit: str, given: Mapping[str, str]) -> None
     if query is not None and error.hint == query.signature:
         missing = [p for p in query.parameters if p.default is None and p.name not in given]
         error.hint = "; ".join(f"{p.name}=… ({p.doc})" if p.doc else f"{p.name}=…" for p in missing)
-
-
-def _explain_no_rows(lake: str, audit: str, params: Mapping[str, Any], limits: SessionOptions) -> None:
-    """Say why an audit has no rows: its cells are too small, or there is nothing to count, which counting all tells."""
-    import counterbalance
-    from counterbalance.engine.errors import CounterbalanceError
-    from counterbalance.shell import errors
-
-    defaults = {p.name: p.default for p in counterbalance.audits()[audit].parameters}
-    least = int(params.get("min_count", defaults.get("min_count")) or 0)
-    if least < 1:
-        return
-    told = f"cells of fewer than {least} are left out; --min-count sets that number"
-    try:
-        with limits.open(lake) as session:
-            if not session.audit(audit, max_rows=1, **{**params, "min_count": 0}).fetchall():
-                told = "there is nothing to count: what it reads has no such rows"
-    except CounterbalanceError:  # perceived labels, whose small cells nobody counts without a purpose
-        pass
-    errors.note(told)
 
 
 def _list(names: list[str], output: OutputOptions) -> None:

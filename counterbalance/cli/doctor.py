@@ -71,13 +71,12 @@ def _lake(lake: str, output: OutputOptions) -> int:
     """Tell what a lake has for its audits, and what to type next."""
     import pyarrow as pa
 
-    from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
     from counterbalance.shell import present
 
     with connect(lake).session() as session:
         tables = dict(session.sql("SELECT name, rows FROM meta.tables").fetchall())
-        there = filled(tables, session.sensitive_attributes())
-        rows = [*_tables(session, lake, tables), *_kept(lake, tables.get("captions") or 0), *_audits(lake, there)]
+        kept = _kept(lake, tables.get("captions") or 0)
+        rows = [*_tables(session, lake, tables), *kept, *_audits(lake, session.filled())]
     types = {name: pa.int64() if name == "rows" else pa.string() for name in rows[0]}
     present.rows(rows, pa.schema(list(types.items())), replace(output, rows=len(rows)))
     found = [r["status"] for r in rows if r["part"] == "audit"]
@@ -135,14 +134,13 @@ def _audits(lake: str, there: AbstractSet[str]) -> Iterator[LakeRow]:
 
 
 def _audit(query: Query, lake: str, there: AbstractSet[str], steps: Mapping[str, str]) -> LakeRow:
-    from counterbalance.engine.schema import BASE_TABLES
     from counterbalance.engine.sql import requirements
     from counterbalance.engine.sql.diagnostics.nothing_to_count import command as filling
 
     place, needs = shlex.quote(lake), requirements.of_audit(query)
     lacks = requirements.missing(needs, there)
-    lacking = [name for name in lacks if name in BASE_TABLES]
-    asked = sorted(requirements.nearest(needs, there), key=lambda name: (name not in BASE_TABLES, name))
+    lacking = [*filter(requirements.is_stored, lacks)]
+    asked = sorted(requirements.nearest(needs, there), key=lambda name: (not requirements.is_stored(name), name))
     wanted = ", ".join(name.replace(requirements.GIVEN, "=…") for name in asked)
     makers = (
         f"counterbalance recipe {place} {n}" for n, text in steps.items() if re.search(rf"\b{query.name}\(", text)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.sql import parse, queries, requirements
-from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
 from counterbalance.export.datasheet import code
 from counterbalance.report.association import PLAIN_WORDS
 from counterbalance.report.figures import cell
@@ -61,7 +60,7 @@ def render(lake: Lake, at: str | None, shards: Sequence[str]) -> str:
     head = _HEAD.format(files="\n".join(f"  - split: {s}\n    path: data/{s}-*.parquet" for s in splits))
     with lake.session(at=at, isolated=False) as session:
         counts = dict(session.sql("SELECT name, rows FROM meta.tables").fetchall())
-        there = filled(counts, session.sensitive_attributes())
+        there = session.filled()
         parts = [
             _audit(session, heading, name, concepts, columns, at)
             for heading, name, concepts, columns in _AUDITS

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pyarrow as pa
 
 from counterbalance.engine.errors import CounterbalanceError
-from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.sql import requirements
-from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
 from counterbalance.engine.sql.parse import as_text, parse
 from counterbalance.engine.sql.queries import audits
 from counterbalance.report import svg
@@ -120,15 +118,14 @@ class FigureRenderer:
         return _figure(spec, call, rows, notes, sql, self.examples)
 
     def _lacks(self, call: str) -> list[str]:
-        """Return the base tables that have no rows and leave a query without any."""
+        """Return what the lake lacks, and leaves a query without rows."""
         needs = requirements.of_query(parse(call).tree)
-        return [name for name in requirements.missing(needs, self.there) if name in BASE_TABLES]
+        return [*filter(requirements.is_stored, requirements.missing(needs, self.there))]
 
     @cached_property
     def there(self) -> set[str]:
-        """Base tables that have rows."""
-        counts = dict(self.session.sql("SELECT name, rows FROM meta.tables").fetchall())
-        return filled({name: counts.get(name) or 0 for name in BASE_TABLES}, self.session.sensitive_attributes())
+        """What the lake holds of what audits may need."""
+        return self.session.filled()
 
     def _answer(self, spec: FigureSpec, call: str) -> tuple[pa.Table, Sequence[str], str]:
         """Return rows, notes and plain SQL."""

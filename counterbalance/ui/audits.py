@@ -17,9 +17,7 @@ from starlette.routing import Route
 
 from counterbalance.engine import lists
 from counterbalance.engine.errors import CounterbalanceError, RequestError
-from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.sql import arguments, parse, queries, requirements
-from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
 from counterbalance.report import behind, charts
 from counterbalance.report.figures import cell
 from counterbalance.report.renderer import hidden
@@ -146,13 +144,12 @@ async def _listed(request: Request) -> list[dict[str, Any]]:
 
 def _of_lake(session: Session) -> list[dict[str, Any]]:
     """Return name, subject and doc of all audits, and what is missing: base tables without rows, relations to be given."""
-    counts = dict(session.sql("SELECT name, rows FROM meta.tables").fetchall())
-    there = filled({name: counts.get(name) or 0 for name in BASE_TABLES}, session.sensitive_attributes())
+    there = session.filled()
     found = []
     for subject, audits in by_subject(queries.audits()).items():
         for query in audits:
             missing = requirements.missing(_needs(query.name, query.sql), there)
-            empty = [name for name in missing if name in BASE_TABLES]
+            empty = [*filter(requirements.is_stored, missing)]
             given = [n.removesuffix(requirements.GIVEN) for n in missing if n.endswith(requirements.GIVEN)]
             more = {"subject": subject, "empty": empty, "given": given}
             found.append({"name": query.name, "doc": query.doc, **more})

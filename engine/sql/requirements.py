@@ -28,6 +28,8 @@ ALWAYS: Final[Needs] = frozenset({frozenset()})
 NEVER: Final[Needs] = frozenset()
 GIVEN: Final = " := …"
 """Ends the name of a parameter that a caller has to give."""
+ORIGIN: Final = "captions of origin "
+"""Begins the name of captions that say where they come from, such as a model."""
 
 
 def of_query(tree: exp.Expr, scope: Mapping[str, Needs] | None = None) -> Needs:
@@ -81,13 +83,22 @@ def nearest(needs: Needs, there: Collection[str]) -> frozenset[str]:
 
 
 def missing(needs: Needs, there: Collection[str]) -> list[str]:
-    """Return what is missing of that alternative.
+    """Return what is missing of that alternative; captions of an origin say of captions, too, that they are.
 
     Example:
         >>> missing(frozenset({frozenset({"captions", "labels"}), frozenset({"detections"})}), {"images"})
         ['detections']
+        >>> from counterbalance.engine.sql.parse import parse
+        >>> missing(of_query(parse("FROM captions WHERE origin = 'generated'").tree), {"images"})
+        ['captions of origin generated']
     """
-    return sorted(nearest(needs, there).difference(there))
+    found = nearest(needs, there).difference(there)
+    return sorted(found - {"captions"} if any(name.startswith(ORIGIN) for name in found) else found)
+
+
+def is_stored(name: str) -> bool:
+    """Tell whether the lake holds what has this name, or would; it is no parameter, and nothing that is made of others."""
+    return name in BASE_TABLES or name.startswith(ORIGIN)
 
 
 def _of_select(tree: exp.Select, scope: Mapping[str, Needs]) -> Needs:
@@ -103,7 +114,7 @@ def _of_select(tree: exp.Select, scope: Mapping[str, Needs]) -> Needs:
         elif join.side != "LEFT" and join.kind != "ANTI":
             found = _both(found, other)
     for condition in _conditions(tree):
-        found = _both(found, _of_condition(condition, scope))
+        found = _both(found, _of_origin(condition, tree, scope) or _of_condition(condition, scope))
     if found == NEVER and tree.args.get("group") is None and any(map(_is_aggregate, tree.expressions)):
         return ALWAYS  # counting what is never there gives 0
     return found
@@ -122,6 +133,25 @@ def _of_condition(node: exp.Expr, scope: Mapping[str, Needs]) -> Needs:
     if isinstance(node, exp.In) and node.args.get("query") is not None:
         return of_query(node.args["query"], scope)
     return of_query(node.this, scope) if isinstance(node, exp.Exists) else ALWAYS
+
+
+def _of_origin(node: exp.Expr, tree: exp.Select, scope: Mapping[str, Needs]) -> Needs | None:
+    """Return what ``origin = 'generated'`` of captions, and of nothing else, asks for."""
+    source = tree.args.get("from_")
+    table = (
+        source.this if source is not None and not (tree.args.get("joins") or source.this.args.get("joins")) else None
+    )
+    if (
+        not isinstance(table, exp.Table)
+        or table.name.lower() != "captions"
+        or table.args.get("db")
+        or "captions" in scope
+    ):
+        return None
+    if not (isinstance(node, exp.EQ) and isinstance(node.this, exp.Column) and node.this.name.lower() == "origin"):
+        return None
+    value = node.expression
+    return _only(f"{ORIGIN}{value.this}") if isinstance(value, exp.Literal) and value.is_string else None
 
 
 def _is_aggregate(node: exp.Expr) -> bool:

@@ -154,9 +154,8 @@ placed AS (
 shared AS (
   SELECT m.image_id, m.label, m.source_id
   FROM members AS m
-  JOIN placed AS p ON p.image_id = m.image_id AND p.place = 1
-  GROUP BY m.image_id, m.label, m.source_id
-  HAVING count(*) = 2
+  WHERE m.image_id IN (SELECT image_id FROM human WHERE text IS NOT NULL)
+    AND m.image_id IN (SELECT image_id FROM generated WHERE text IS NOT NULL)
 ),
 used AS (
   SELECT p.metric, p.place, s.image_id, s.source_id, s.label, p.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from counterbalance.__main__ import main
@@ -41,7 +43,28 @@ def test_what_is_missing_only(bare, build):
 
 
 def test_a_row_of_nulls_is_no_answer(bare):
-    assert notes(bare, "SELECT value FROM ratio()")[0].startswith("ratio() needs captions; ")
+    assert notes(bare, "SELECT value FROM ratio()")[0].startswith("ratio() needs captions of origin generated; ")
+
+
+def test_captions_of_a_model(bare, build, capsys):
+    """Captions that people wrote do not do for what compares them with those of a model."""
+    captions = {"caption_id": [1, 2], "image_id": [1, 2], "text": ["a man", "a woman"]}
+    bare.ingest({"captions": build.captions(**captions, origin=["human", "human"])})
+    assert notes(bare, "SELECT value FROM ratio()")[:2] == [
+        "ratio() needs captions of origin generated; the lake holds 2 images, 2 captions, no detections, no labels",
+        f"counterbalance ingest {bare.uri} SOURCE --origin generated adds captions of origin generated; "
+        "SOURCE is a table, or lines of JSON: the name of a picture, and its text",
+    ]
+    assert main(["doctor", bare.uri, "--format", "json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["ratio"]["status"] == "no captions of origin generated"
+    bare.ingest({
+        "captions": build.captions(caption_id=[3, 4], image_id=[1, 2], text=["a man", "a man"], origin=["generated"] * 2)
+    })  # fmt: skip
+    assert not any("needs" in note for note in notes(bare, "SELECT value FROM ratio()"))
+    assert main(["doctor", bare.uri, "--format", "json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["ratio"]["status"] == rows["lic"]["status"] == "runs"
 
 
 def test_on_the_command_line(bare, capsys):
@@ -69,3 +92,16 @@ def test_what_a_recipe_makes_is_told(bare, text, code, capsys):
     err = capsys.readouterr().err
     assert f"error[{code}]" in err
     assert "hint: counterbalance recipe LAKE caption_clusters makes it" in err
+
+
+def test_words_that_no_text_has(bare, build):
+    bare.ingest({"captions": build.captions(caption_id=[1], image_id=[1], text=["a man"])})
+    first, held, runs = notes(bare, "FROM crime_words(terms := (SELECT 'x' AS class, 'zebra' AS term))")
+    assert first == (
+        "crime_words() finds nothing to count in what it reads, or fewer than 10, which are left out: min_count sets that number"
+    )
+    assert held == "the lake holds 2 images, 1 captions, no detections, no labels"
+    assert runs.endswith(f"counterbalance doctor {bare.uri} lists them")
+    for narrowed in ("WHERE q < 0.5", "LIMIT 0", "GROUP BY ALL HAVING count(*) > 1"):
+        text = f"SELECT term FROM crime_words(terms := (SELECT 'x' AS class, 'zebra' AS term)) {narrowed}"
+        assert not any("finds nothing" in note for note in notes(bare, text))

@@ -105,7 +105,9 @@ def test_unknown_audit_suggests(audits, lake, capsys):
     assert capsys.readouterr().err.startswith("error[E1004]: no audit 'ecco'; did you mean 'echo'?")
 
 
-@pytest.mark.parametrize(("more", "told"), [([], "fewer than 100 are"), (["--min-count", "7"], "fewer than 7 are")])
+@pytest.mark.parametrize(
+    ("more", "told"), [([], "fewer than 100, which are"), (["--min-count", "7"], "fewer than 7, which are")]
+)
 def test_no_rows_may_be_small_cells(more, told, lake, capsys):
     assert main(["audit", lake.uri, "concept_ratio", *more]) == 0
     assert told in capsys.readouterr().err
@@ -161,11 +163,14 @@ def test_an_empty_table_is_why_there_is_nothing(place, capsys):
     assert main(["audit", place, "cooccurrence"]) == 0
     err = capsys.readouterr().err
     assert "note: cooccurrence() needs detections; the lake holds 2 images, 2 captions, no detections" in err
-    assert "--min-count" not in err
+    assert "min_count" not in err
     assert main(["audit", place, "cooccurrence", "concepts=word_concepts"]) == 0
     err = capsys.readouterr().err
     assert "needs detections" not in err
-    assert "--min-count sets that number" in err
+    assert (
+        "finds nothing to count in what it reads, or fewer than 10, which are left out: min_count sets that number"
+        in err
+    )
 
 
 def test_a_parameter_is_no_option(lake, capsys):
@@ -173,8 +178,9 @@ def test_a_parameter_is_no_option(lake, capsys):
     assert "given as words: groups=…" in capsys.readouterr().err
 
 
-def test_nothing_to_count_is_no_small_cell(lake, capsys):
+def test_what_runs_is_told_where_nothing_is_found(lake, capsys):
     assert main(["audit", lake.uri, "directional_amplification"]) == 0
     err = capsys.readouterr().err
-    assert "there is nothing to count" in err
-    assert "min-count" not in err
+    assert "note: directional_amplification() finds nothing to count in what it reads" in err
+    assert "note: the lake holds " in err
+    assert f"counterbalance doctor {lake.uri} lists them" in err

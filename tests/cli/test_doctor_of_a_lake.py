@@ -81,7 +81,7 @@ def test_every_audit_stands_once_and_is_counted(told):
 def test_what_runs_has_rows_or_small_cells(told):
     """Nothing that is said to run lacks a table."""
     found, _, lake = told()
-    for name in ("balance", "crime_words", "geography", "sentiment", "ratio"):
+    for name in ("balance", "crime_words", "geography", "sentiment"):
         assert found[name]["status"] == "runs"
         result = lake.audit(name)
         result.fetchall()

@@ -29,7 +29,7 @@ LINKED = [
 ]
 """Pages that lead to others, and may tell of what was."""
 SOURCES = ("counterbalance", "engine", "ingest", "udfs", "queries", "examples", "tests", "bench", "tools")
-OF_OTHERS = {"MAILTO"}
+OF_OTHERS = {"MAILTO", "yarn"}
 FILE = re.compile(
     r"\b(?:tests|bench|tools|docs|examples|engine|udfs|queries|ingest|counterbalance)/[\w./-]+\.(?:py|sql|md|toml|ya?ml|json|csv)\b"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine.catalog import snapshot
@@ -14,8 +15,6 @@ from counterbalance.engine.store import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    import pyarrow as pa
 
     from counterbalance.engine.sql.plan import Facts, Plan
     from counterbalance.engine.sql.resolver import Resolver
@@ -80,16 +79,17 @@ def diagnosed(
         notes: Of the result.
         unread: Pictures that could not be read.
     """
-    rows, watch = 0, join_overlap.Watch(facts.held) if facts.held else None
+    rows, measured, watch = 0, False, join_overlap.Watch(facts.held) if facts.held else None
     for batch in batches:
         rows += batch.num_rows
+        measured = measured or any(pa.types.is_floating(c.type) and c.null_count < len(c) for c in batch.columns)
         if watch is not None:
             watch.see(batch)
         if unread is not None:
             unread.tell(notes)
         yield batch
     empty = resolver.without_rows(facts.used.values()) if rows == 0 or facts.audits else []
-    told = nothing_to_count.notes(resolver, facts) if empty else []
+    told = nothing_to_count.notes(resolver, facts) if empty or (facts.audits and not measured) else []
     if rows == 0 and not told:
         told = [
             f"{table} has no rows" for table in empty if re.search(rf"(?<![\w$]){re.escape(table)}(?!\w)", facts.text)
@@ -101,6 +101,7 @@ def diagnosed(
     told += facts.hidden
     told += apart or ([_FEW] if rows == 0 and facts.counts_closed and not facts.hidden else [])
     told += [] if told else facts.all_hidden
+    told += nothing_to_count.unfound(resolver, facts) if rows == 0 and facts.audits and not told else []
     notes += [text for text in dict.fromkeys(told) if text not in notes]
 
 

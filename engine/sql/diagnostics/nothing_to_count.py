@@ -5,8 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from sqlglot import exp
+
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.sql import parse, queries, requirements
+from counterbalance.engine.sql import arguments, parse, queries, requirements
+from counterbalance.engine.sql.call_syntax import arguments_of, call_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -28,30 +31,56 @@ _SOURCES: Final = {
     "labels": ("labels.csv", "a row per label: key, attribute, value"),
 }
 """By base table what is typed after the lake to fill it, and what that may be."""
+_NARROWS: Final = ("where", "having", "qualify", "joins", "group", "limit", "offset", "with_")
+"""Parts of a query that may leave out what an audit counts."""
 
 
 def notes(resolver: Resolver, facts: Facts) -> list[str]:
     """Return notes on a query where a base table without rows leaves it, or its audits, nothing; none otherwise."""
     statement = parse.parse(facts.text)
-    counts = {name: _count(resolver, name) for name in BASE_TABLES}
-    there = filled(counts, resolver.sensitive_attributes())
-    lacking = [n for n in requirements.missing(requirements.of_query(statement.tree), there) if n in BASE_TABLES]
-    if statement.kind != "query" or not lacking:
+    there = filled(resolver)
+    lacking = [*filter(requirements.is_stored, requirements.missing(requirements.of_query(statement.tree), there))]
+    if statement.kind != "query" or not lacking or not (facts.audits or BASE_TABLES.keys() & lacking):
         return []
+    counts = _counts(resolver)
     lake, missing = resolver.main.location.uri, " and ".join(lacking)
     held = holdings(counts, resolver.sensitive_attributes())
-    adding = [f"{command(lake, table)} adds {table}; {_SOURCES[table][1]}" for table in lacking]
+    adding = [f"{command(lake, name)} adds {name}; {_source(name)[1]}" for name in lacking]
     if not facts.audits:
         return [f"{missing} {'has' if len(lacking) < 2 else 'have'} no rows; the lake holds {held}", *adding]
     named = [f"{name}()" for name in dict.fromkeys(facts.audits)]
-    ready, given = runnable(there)
-    runs = f"{ready} audits run" if ready > 1 else f"{ready or 'no'} audit runs"
     return [
         f"{' and '.join(named)} need{'s' * (len(named) < 2)} {missing}; the lake holds {held}",
         *by_labels(lake, facts.audits, there, resolver.sensitive_attributes()),
         *adding,
-        f"{runs} on this lake as it is, {given} on rows that you give: counterbalance doctor {shlex.quote(lake)} lists them",
+        _what_runs(lake, there),
     ]
+
+
+def unfound(resolver: Resolver, facts: Facts) -> list[str]:
+    """Return notes on one audit without rows that has all it needs, such as texts, none of which has its words; none otherwise."""
+    tree = parse.parse(facts.text).tree
+    source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
+    call = source.this.this if source is not None and isinstance(source.this, exp.Table) else None
+    if not isinstance(call, exp.Func) or call_name(call) not in queries.audits() or any(map(tree.args.get, _NARROWS)):
+        return []
+    audit = queries.audits()[call_name(call)]
+    given = arguments.bind(audit.name, [p.name for p in audit.parameters], arguments_of(call)).get("min_count")
+    least = given or next((p.default for p in audit.parameters if p.name == "min_count"), None)
+    few = f", or fewer than {least}, which are left out: min_count sets that number" if str(least or 0) != "0" else ""
+    there, lake = filled(resolver), resolver.main.location.uri
+    return [
+        f"{audit.name}() finds nothing to count in what it reads{few}",
+        f"the lake holds {holdings(_counts(resolver), resolver.sensitive_attributes())}",
+        *by_labels(lake, [audit.name], there, resolver.sensitive_attributes()),
+        _what_runs(lake, there),
+    ]
+
+
+def _what_runs(lake: str, there: Collection[str]) -> str:
+    ready, given = runnable(there)
+    runs = f"{ready} audits run" if ready > 1 else f"{ready or 'no'} audit runs"
+    return f"{runs} on this lake as it is, {given} on rows that you give: counterbalance doctor {shlex.quote(lake)} lists them"
 
 
 def by_labels(lake: str, audits: Iterable[str], there: Collection[str], closed: Iterable[str]) -> list[str]:
@@ -84,9 +113,12 @@ def _lacks(relation: object, there: Collection[str]) -> list[str]:
     return requirements.missing(requirements.of_query(parse.parse(f"FROM {relation}").tree), there)
 
 
-def filled(counts: Mapping[str, int], closed: Collection[str]) -> set[str]:
-    """Return the base tables that have rows; labels also where some are perceived ones, whether or not these are shown."""
-    return {name for name, rows in counts.items() if rows} | ({"labels"} if closed else set())
+def filled(resolver: Resolver) -> set[str]:
+    """Return the base tables of the lake that have rows, labels also where some are perceived ones, and where its captions come from."""
+    tables = {name for name, rows in _counts(resolver).items() if rows}
+    origins = {f"{requirements.ORIGIN}{value}" for value in resolver.main.codes.get(("captions", "origin"), ())}
+    labels = {"labels"} if resolver.sensitive_attributes() else set()
+    return tables | labels | (origins if "captions" in tables else set())
 
 
 def holdings(counts: Mapping[str, int], closed: Iterable[str]) -> str:
@@ -103,14 +135,22 @@ def holdings(counts: Mapping[str, int], closed: Iterable[str]) -> str:
     return ", ".join([*rows, *([f"labels of {kept}"] if kept else [])])
 
 
-def command(lake: str, table: str) -> str:
-    """Return what is typed to fill a base table.
+def command(lake: str, name: str) -> str:
+    """Return what is typed to fill a base table, or to add captions of an origin.
 
     Example:
         >>> command("my lake", "labels")
         "counterbalance ingest 'my lake' labels.csv"
     """
-    return f"counterbalance ingest {shlex.quote(lake)} {_SOURCES[table][0]}"
+    return f"counterbalance ingest {shlex.quote(lake)} {_source(name)[0]}"
+
+
+def _source(name: str) -> tuple[str, str]:
+    """Return what is typed after the lake, and what it may be."""
+    if not name.startswith(requirements.ORIGIN):
+        return _SOURCES[name]
+    origin = shlex.quote(name.removeprefix(requirements.ORIGIN))
+    return f"SOURCE --origin {origin}", "SOURCE is a table, or lines of JSON: the name of a picture, and its text"
 
 
 def runnable(there: Collection[str]) -> tuple[int, int]:
@@ -120,6 +160,7 @@ def runnable(there: Collection[str]) -> tuple[int, int]:
     return sum(not names for names in lacks), given
 
 
-def _count(resolver: Resolver, name: str) -> int:
-    relation = resolver.relation(None, name, trusted=False)
-    return sum(table.dataset.count_rows() for table in relation.tables) if relation is not None else 0
+def _counts(resolver: Resolver) -> dict[str, int]:
+    """Return how many rows the base tables have, perceived labels not among them."""
+    found = {name: resolver.relation(None, name, trusted=False) for name in BASE_TABLES}
+    return {name: sum(t.dataset.count_rows() for t in r.tables) if r is not None else 0 for name, r in found.items()}

@@ -60,5 +60,5 @@ def test_an_unknown_audit_is_not_found(ask):
 
 def test_no_rows_are_explained(ask):
     page = ask.get("/lakes/demo/audits/cooccurrence?min_count=100").text
-    assert "Nothing to show: there is nothing to count, or all of its cells are small" in page
+    assert "cooccurrence() finds nothing to count in what it reads, or fewer than 100, which are left out" in page
     assert "<table>" not in page

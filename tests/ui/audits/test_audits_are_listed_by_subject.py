@@ -22,7 +22,8 @@ def test_every_audit_has_a_link_under_its_subject(ask):
     assert page.index("<h2>Who is in the pictures</h2>") < page.index("<h2>What goes with whom</h2>")
     for name in cb.audits():
         assert f'href="/lakes/demo/audits/{name}"' in page
-    assert "Cannot be counted here" not in page
+    assert page.count("Cannot be counted here") == 2  # lic and ratio
+    assert page.count("Cannot be counted here: the lake has no captions of origin generated.") == 2
 
 
 def test_what_a_lake_lacks_is_said(bare):
