@@ -304,7 +304,7 @@ class Home:
             shown = ", ".join(sorted(self._strange)[:3]) + ", …" * (len(self._strange) > 3)
             notes.append(f"not read with the others, as their outermost elements are called otherwise: {shown}")
         lists = sorted(name for name, text in left.items() if text is None)
-        notes += columns.left_out(sorted(left.keys() - {*self.options.keep, *lists}), lists)
+        notes += columns.left_out(sorted(left.keys() - {*self.options.keep, *lists}), lists, as_json=False)
         notes += [f"--keep {name}: nothing is called so" for name in self.options.keep if name not in left]
         yield rows.flush(done)
 

@@ -24,7 +24,7 @@ from counterbalance.engine.ingest_types import Chunk, Images
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, ignored_options, laion, tabular, targets
 from counterbalance.ingest.files import source_of
-from counterbalance.ingest.labelrows import LabelRows
+from counterbalance.ingest.labelrows import LabelRows, kept_texts
 from counterbalance.ingest.name_parts import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null
 
@@ -192,7 +192,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, images: Images, bad: la
     similarity = bad.number(sieve, "similarity", floats)
     keys = _keys(sieve, images)
     sieve.refuse(is_null(keys), "missing_key", "the row names no image")
-    split, named, texts = sieve.text("split"), sieve.text("name", MAX_KEY), bad.labels(sieve)
+    split, named, texts = sieve.text("split"), sieve.text("name", MAX_KEY), kept_texts(sieve)
     told = options.split or (None if sieve.has("split") else split_of(sieve.rows.source.rpartition("/")[2]))
     labels = LabelRows.of_columns(sieve, texts, keys, options.annotator or "source", bad.others(sieve))
     count = int(sieve.keep.sum())

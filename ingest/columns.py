@@ -87,20 +87,25 @@ def unplaced(names: Sequence[str], found: Mapping[str, int]) -> list[str]:
     return [n for i, n in enumerate(names) if i not in found.values() and not INDEX.fullmatch(n)]
 
 
-def left_out(names: Sequence[str], lists: Sequence[str] = ()) -> list[str]:
+def left_out(names: Sequence[str], lists: Sequence[str] = (), *, as_json: bool = True) -> list[str]:
     """Return notes about columns that are not taken, if there are any.
 
     Args:
         names: Those that could be kept.
-        lists: Those whose values are lists or objects, which are no labels.
+        lists: Those whose values are lists or objects.
+        as_json: Whether these can be kept, too.
 
     Example:
-        >>> left_out(["question"], ["tokens"])
-        ['left out: question; --keep question stores it as labels', 'left out: tokens, of lists or objects']
+        >>> left_out(["question"])
+        ['left out: question; --keep question stores it as labels']
+        >>> left_out([], ["tokens"])
+        ['left out: tokens, of lists or objects; --keep tokens stores them as JSON']
     """
     one = "it" if len(names) == 1 else "one"
     plain = [f"left out: {some(names)}; --keep {some(names[:1])} stores {one} as labels"] if names else []
-    return plain + [f"left out: {some(lists)}, of lists or objects"] * bool(lists)
+    them = ("them" if len(lists) == 1 else "those of one") if as_json else ""
+    how = f"; --keep {some(lists[:1])} stores {them} as JSON" if them else ""
+    return plain + [f"left out: {some(lists)}, of lists or objects{how}"] * bool(lists)
 
 
 def cannot_keep(format_: str, names: Sequence[str]) -> list[str]:

@@ -91,7 +91,7 @@ def belongings(
 
     Args:
         sieve: The rows that are kept: ``caption`` (a text or a JSON list of them) with ``similarity``, ``objects``, and
-            labels, whose names begin with ``columns.LABEL``; lists and objects are none.
+            labels, whose names begin with ``columns.LABEL``; lists and objects are JSON.
         keys: What each row's image is called.
         origin: Of captions and boxes.
         annotator: Of labels.

@@ -265,7 +265,7 @@ def _planned(
     taken = {picture, *found.values(), *captions}
     labels = [n for n in names if n not in taken and _is_label(features.get(n, {}), schema.field(n).type)]
     kept = [names[i] for i in columns.as_labels(names, options.keep, uri).values()]
-    labels += [n for n in kept if n not in {*taken, *labels} and not pa.types.is_nested(schema.field(n).type)]
+    labels += [n for n in kept if n not in {*taken, *labels} and not _is_pair(schema.field(n).type)]
     unplaced = [n for n in names if n not in {*taken, *labels} and columns.plain(n) not in columns.TOLD]
     if "objects" in found:
         fields = box_cells.without_place(schema.field(found["objects"]).type)
@@ -314,8 +314,14 @@ def _chunks(
 ) -> Iterator[Chunk]:
     notes += dict.fromkeys(t.describe() for t in tables)
     for names in dict.fromkeys(tuple(t.unplaced) for t in tables):
-        plain = {f.name for t in tables for f in t.schema if not pa.types.is_nested(f.type)}
-        notes += columns.left_out([n for n in names if n in plain], sorted({*names} - plain))
+        kinds = {f.name: f.type for t in tables for f in t.schema if f.name in names}
+        pictures = sorted(name for name, kind in kinds.items() if _is_pair(kind))
+        lists = sorted(n for n, kind in kinds.items() if pa.types.is_nested(kind) and n not in pictures)
+        notes += columns.left_out([n for n in names if n in kinds and n not in {*lists, *pictures}], lists)
+        notes += columns.cannot_keep("huggingface", [n for n in names if n not in kinds])  # fields of boxes
+        if pictures:
+            which = f"--map image={columns.some(pictures[:1])} reads {'it' if len(pictures) == 1 else 'one'} instead"
+            notes.append(f"left out: {columns.some(pictures)}, of pictures; {which}")
     reader = _Reader(uri, options, images)
     for table in tables:
         yield from merge_pieces(reader.pieces(table), table.uri)

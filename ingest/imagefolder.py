@@ -86,7 +86,8 @@ def read(uri: str, options: ReadOptions, *, elsewhere: Collection[str] = ()) -> 
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
     notes = ignored_options.describe("imagefolder", options, "keep", "images")
     for meta in metadata:
-        notes += columns.left_out((), meta.left_out)
+        folder.splits |= foldermeta.splits(meta, folder.key(meta.layout.file.path))
+        notes += columns.left_out((), meta.left_out, as_json=False)
     others = (f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES))
     if beside:
         told = "one caption is" if len(beside) == 1 else f"{len(beside):,} captions are"

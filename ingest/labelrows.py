@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from counterbalance.engine.schema import LABELS
 from counterbalance.ingest import hashing
 from counterbalance.ingest.columns import LABEL
-from counterbalance.ingest.jsonlines import parsed_list
 from counterbalance.ingest.rows import base_rows, cell_text, floats, is_null
 
 if TYPE_CHECKING:
@@ -129,20 +128,9 @@ class LabelRows:
 
 
 def kept_texts(sieve: Sieve) -> dict[str, pa.Array]:
-    """Return the columns whose names begin with ``columns.LABEL``, by what follows; lists and objects are NULL.
+    """Return the columns whose names begin with ``columns.LABEL``, by what follows, lists and objects as JSON.
 
     It may refuse rows, as ``Sieve.text`` does.
     """
     names = [n for n in sieve.rows.table.column_names if n.startswith(LABEL)]
-    kinds = sieve.rows.table.schema
-    return {n.removeprefix(LABEL).strip(): _without_lists(sieve.text(n), kinds.field(n).type) for n in names}
-
-
-def _without_lists(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values that are lists or objects as NULL: they are not labels."""
-    if pa.types.is_nested(kind):
-        return pa.nulls(len(text), pa.string())
-    values = text.to_pylist() if pa.types.is_string(kind) else []
-    if not any(v and v[0] in "[{" for v in values):
-        return text
-    return pa.array([None if v and v[0] in "[{" and parsed_list(v) is not None else v for v in values], pa.string())
+    return {n.removeprefix(LABEL).strip(): sieve.text(n) for n in names}

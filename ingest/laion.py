@@ -99,7 +99,7 @@ def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, notes: list[s
 
 def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad: BadValues) -> Chunk:
     keyed = sieve.has("key")
-    cells, texts = _cells(sieve, bad), bad.labels(sieve)
+    cells, texts = _cells(sieve, bad), kept_texts(sieve)
     keys = hashing.key_ids(sieve.kept(cells["key"]))
     if keyed:
         again = ~seen.add(keys.to_numpy())
@@ -164,14 +164,6 @@ class BadValues:
         if sieve.has(field) and pa.types.is_nested(sieve.rows.table[field].type):
             self._note(sieve, field, "is a list or struct in {}, and is kept as JSON", ~is_null(array))
         return array
-
-    def labels(self, sieve: Sieve) -> dict[str, pa.Array]:
-        """Return the columns that are kept, by name, NULL where a list or object stands, which is no label."""
-        texts = kept_texts(sieve)
-        for name, text in texts.items():
-            lost = is_null(text) & ~is_null(sieve.text(columns.LABEL + name))
-            self._note(sieve, columns.LABEL + name, "holds lists or objects in {}, which are no labels", lost)
-        return texts
 
     def others(self, sieve: Sieve) -> Callable[[str, Mask], None]:
         """Return what takes the rows in which a kept column says something else of an image than before."""

@@ -26,7 +26,7 @@ class Members:
         >>> members = Members(["id"])
         >>> members.add([{"id": 1, "by": "Ann", "size": {"width": 2}}, {"id": 2, "at": None}])
         >>> members.notes()
-        ['left out: by; --keep by stores it as labels', 'left out: size, of lists or objects']
+        ['left out: by; --keep by stores it as labels', 'left out: size, of lists or objects; --keep size stores them as JSON']
     """
 
     def __init__(self, taken: Iterable[str], prefix: str = "") -> None:
@@ -46,20 +46,17 @@ class Members:
                 (self._lists if isinstance(value, (list, dict)) else self._plain).add(name)
 
     def kept(self, name: str, items: Iterable[Mapping[str, Any]]) -> list[str | None]:
-        """Return the values of a member as texts, so that it has a place; lists and objects are no labels, and stay told."""
-        values = [item.get(name) for item in items]
-        lists = [isinstance(v, (list, dict)) for v in values]
+        """Return the values of a member as texts, lists and objects as JSON, so that it has a place."""
         self._plain.discard(name)
-        if any(lists):
-            self._lists.add(name)
-        return [None if nested else as_text(v) for v, nested in zip(values, lists, strict=True)]
+        self._lists.discard(name)
+        return [as_text(item.get(name)) for item in items]
 
     def names(self) -> Sequence[str]:
         """Return the names of those without a place, in order."""
         return sorted(self._plain | self._lists)
 
     def notes(self) -> list[str]:
-        """Return notes about those without a place, where one that is no list or object can be kept."""
+        """Return notes about those without a place, and how one is kept."""
         return columns.left_out(*([self._prefix + n for n in sorted(names)] for names in (self._plain, self._lists)))
 
 

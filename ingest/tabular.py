@@ -75,13 +75,12 @@ class Layout:
     held: Any = None
 
     def kept(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the columns to keep as labels, as ``columns.as_labels`` does; lists and objects are none.
+        """Return the columns to keep as labels, as ``columns.as_labels`` does.
 
         Raises:
             NotFoundError: If one is not there (``E1002``).
         """
-        found = columns.as_labels(self.names, names, self.file.uri)
-        return {name: i for name, i in found.items() if self.names[i] not in self.nested}
+        return columns.as_labels(self.names, names, self.file.uri)
 
     def headless(self, names: Sequence[str]) -> Layout:
         """Return the same CSV without a header line and without quoting."""

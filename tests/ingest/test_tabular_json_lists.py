@@ -33,7 +33,7 @@ def test_a_list_of_captions(lake, tmp_path, name):
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     report = lake.ingest(tmp_path / name)
     assert (report.format, report.rows_read, report.rejected) == ("captions", 3, 0)
-    assert "left out: tags, of lists or objects" in report.notes
+    assert "left out: tags, of lists or objects; --keep tags stores them as JSON" in report.notes
     assert texts(lake) == [(str(i), f"a man, {i}") for i in range(3)]
 
 

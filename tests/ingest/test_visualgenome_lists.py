@@ -170,7 +170,7 @@ def test_members_of_images_are_kept_and_others_told(tmp_path, folder, beside):
     assert told == [
         "left out: the boxes of regions; their descriptions are captions of the images",
         "left out: flickr_id; --keep flickr_id stores it as labels",
-        "left out: by, of lists or objects",
+        "left out: by, of lists or objects; --keep by stores them as JSON",
         "left out: objects.synsets; the format visualgenome cannot keep it",
         "left out: names of objects after the first",
     ]

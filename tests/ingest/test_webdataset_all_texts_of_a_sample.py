@@ -46,7 +46,7 @@ def test_members_and_lists_are_captions_each_once(taken):
     assert texts == ["a", "i", "c", "f", "g", "h", "e", "b"]
     assert notes == [
         "left out: blip, title, url; --keep blip stores one as labels",
-        "left out: tags, of lists or objects",
+        "left out: tags, of lists or objects; --keep tags stores them as JSON",
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_key_that_is_asked_for_is_the_only_one(taken):
     assert texts == ["d"]
     assert notes[0] == "left out: members .txt of 1 samples, beside what is read"
     assert notes[1].startswith("left out: caption, title, url;")
-    assert notes[2] == "left out: captions, tags, of lists or objects"
+    assert notes[2] == "left out: captions, tags, of lists or objects; --keep captions stores those of one as JSON"
 
 
 def test_a_text_that_is_asked_for_is_the_only_one(taken):
@@ -81,8 +81,8 @@ def test_keys_that_are_kept_are_labels(taken):
     _, labels, notes = taken(
         {"cls": b"3"} | sample(Url="http://h", tags=["x"], width=9), keep=["url", "tags"], annotator="eve"
     )
-    assert labels == [("Url", "http://h"), ("class", "3")]
-    assert notes == ["left out: tags, of lists or objects"]
+    assert labels == [("Url", "http://h"), ("tags", '["x"]'), ("class", "3")]
+    assert notes == []
 
 
 def test_a_key_that_no_sample_has(taken):

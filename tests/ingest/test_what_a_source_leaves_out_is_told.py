@@ -77,9 +77,9 @@ def test_members_of_coco(lake, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(COCO))
     assert left_out(lake.ingest(tmp_path / "a.json")) == [
         "left out: flickr_url, photographer; --keep flickr_url stores one as labels",
-        "left out: exif, of lists or objects",
+        "left out: exif, of lists or objects; --keep exif stores them as JSON",
         "left out: annotations.truncated; --keep annotations.truncated stores it as labels",
-        "left out: annotations.attributes, of lists or objects",
+        "left out: annotations.attributes, of lists or objects; --keep annotations.attributes stores them as JSON",
         "left out: annotations.worker, categories.supercategory, videos; the format coco cannot keep them",
     ]
 
@@ -111,7 +111,7 @@ def test_members_of_karpathys_files(lake, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(KARPATHY))
     assert left_out(lake.ingest(tmp_path / "a.json")) == [
         "left out: imgid; --keep imgid stores it as labels",
-        "left out: sentids, of lists or objects",
+        "left out: sentids, of lists or objects; --keep sentids stores them as JSON",
         "left out: sentences.sentid, sentences.tokens; the format karpathy cannot keep them",
     ]
 
