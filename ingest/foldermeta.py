@@ -33,6 +33,7 @@ FIELDS: Final = {
     "file_name": ("filename", "image_file", "file", "image", "path"),
     "caption": ("text", "captions", "alt_text", "alt", "description", "prompt"),
     "objects": ("annotations",),
+    "split": (),
 }
 _KNOWN_BETTER: Final = frozenset({"width", "height", *(t.key for t in BASE_TABLES.values())})
 """Columns that the picture itself tells, and ids that a lake gave its rows when it was exported."""
@@ -74,6 +75,22 @@ def chunks(meta: Meta, path: str, status: Mapping[str, bool], options: ReadOptio
     """
     for rows in tabular.read(meta.layout, meta.columns, lambda _: True):
         yield _chunk(rows, posixpath.dirname(path), status, options)
+
+
+def splits(meta: Meta, path: str) -> dict[str, str]:
+    """Return the split of each picture that the column ``split`` gives one, by key.
+
+    Args:
+        meta: From ``inspect``.
+        path: Its path within the folder.
+    """
+    found: dict[str, str] = {}
+    wanted = {n: i for n, i in meta.columns.items() if n in {"file_name", "split"}}
+    for rows in tabular.read(meta.layout, wanted, lambda _: True) if "split" in wanted else ():
+        sieve = Sieve(rows)
+        keys, told = _keys(sieve, posixpath.dirname(path)).to_pylist(), sieve.text("split", MAX_KEY).to_pylist()
+        found |= {k: s for k, s, kept in zip(keys, told, sieve.keep.tolist(), strict=True) if kept and k and s}
+    return found
 
 
 def _chunk(rows: Rows, folder: str, status: Mapping[str, bool], options: ReadOptions) -> Chunk:

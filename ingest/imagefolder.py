@@ -1,6 +1,7 @@
 """A folder of pictures, laid out as Hugging Face's imagefolder: splits and classes as folders, metadata beside them.
 
-The key of an image is its path within the folder. Folders called train, val, test … (also ``train2017``) are splits.
+The key of an image is its path within the folder. Folders called train, val, test … (also ``train2017``) are splits, where no
+column ``split`` of the metadata says another.
 Without metadata, and when there is more than one, the folder that holds a picture is its class: a label of attribute
 ``label``. With ``metadata.csv``, ``.jsonl`` or ``.parquet`` (column ``file_name``, relative to the metadata file), captions
 come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, height, ``categories``), and every other
@@ -59,7 +60,7 @@ def read(uri: str, options: ReadOptions, *, elsewhere: Collection[str] = ()) -> 
 
     Args:
         uri: Folder, or a glob of pictures.
-        options: ``split``, ``store_images`` (default false), ``mapping`` (file_name, caption, objects to columns of the
+        options: ``split``, ``store_images`` (default false), ``mapping`` (file_name, caption, objects, split to columns of the
             metadata), ``origin`` of captions and boxes (default ``"human"``), ``annotator`` (default ``"folder"`` or
             ``"metadata"``), ``limit`` (pictures).
         elsewhere: Addresses of files that other readers of the same source read.
@@ -177,6 +178,8 @@ class _Folder:
         self._homes = _folders(uri, options)
         self.status: dict[str, bool] = {}
         """Key to whether its picture was taken; keys beyond ``limit`` are not there."""
+        self.splits: dict[str, str] = {}
+        """Key to its split, where metadata says one."""
         names = {self._class(self.key(f.path)) for f in pictures} - {None} if classes else set()
         self._classes = names if len(names) > 1 else set()
 
@@ -194,7 +197,7 @@ class _Folder:
 
     def _split(self, key: str) -> str | None:
         found = [p for p in key.split("/")[:-1] if is_split(p)]
-        return self.options.split or (found[0] if found else None)
+        return self.options.split or self.splits.get(key) or (found[0] if found else None)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield rows of ``images``, of ``captions`` of texts beside them, and of ``labels`` for classes."""

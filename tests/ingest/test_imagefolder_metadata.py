@@ -188,3 +188,23 @@ def test_ids_of_an_export_are_no_labels(tmp_path, disk_lake):
     (folder / "metadata.csv").write_text("file_name,text,image_id,caption_id,scene\n1.png,a man,7,8,sea\n")
     disk_lake.ingest(str(folder), "imagefolder")
     assert disk_lake.sql("SELECT attribute, value FROM labels").fetchall() == [("scene", "sea")]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_column_says_the_split(folder, ending):
+    """Before the name of a folder does, and after what is asked for."""
+    rows = [{"file_name": "a.png", "split": "val"}, {"file_name": "train/b.png", "split": "test"}]
+    write_rows(folder / f"metadata.{ending}", rows)
+    tables, rejects, _ = load(folder)
+    assert not rejects
+    assert {r["key"]: r["split"] for r in tables["images"]} == {
+        "a.png": "val",
+        "train/b.png": "test",
+        "train/cat/c.png": "train",
+    }
+    assert not tables.get("labels")
+    assert {r["split"] for r in load(folder, split="all")[0]["images"]} == {"all"}
+    (folder / f"metadata.{ending}").unlink()
+    write_rows(folder / "metadata.csv", [{"file_name": "a.png", "part": "val"}])
+    tables, *_ = load(folder, mapping={"split": "part"})
+    assert {r["key"]: r.get("split") for r in tables["images"]}["a.png"] == "val"
