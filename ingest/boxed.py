@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.images import EXTENSIONS, OTHER_PICTURES
 from counterbalance.ingest import columns, detections, hashing, ignored_options, imagefolder
-from counterbalance.ingest.files import expand, file_system, leads_out, local_folder, source_of
+from counterbalance.ingest.files import expand, file_system, leads_out, picture_folder, source_of
 from counterbalance.ingest.globs import split_commas
 from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.name_parts import is_split
@@ -146,12 +146,12 @@ class Home:
         texts = [f for f in shown if self.is_folder and f.name.lower().endswith(_TEXTS)]
         self._outside = {f.uri: f for f in texts if leads_out(f, [root])}
         self.files = Files(root, [f for f in shown if f.uri not in self._outside])
-        self._homes, self.named = [root], local_folder(root, options.storage_options)
+        self._homes, self.named = [root], picture_folder(self._named(first, root), options.storage_options)
         self.pictures = self.files
         if options.images is not None:
             fs, path = file_system(options.images, options.storage_options)
             self._homes = [str(path).rstrip("/")]
-            self.named = local_folder(options.images, options.storage_options)
+            self.named = picture_folder(options.images, options.storage_options)
             self.pictures = Files(self._homes[0], expand(options.images, options.storage_options, recursive=True))
         known = self.pictures.by_key.values()
         self.pictures = Files(self._homes[0], [f for f in known if _is_picture(f) or (bare and "." not in f.name)])

@@ -21,7 +21,7 @@ from counterbalance.ingest import coco_pictures, coco_rows, columns
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.coco_document import Document, check
 from counterbalance.ingest.coco_rows import FileContext, Frames
-from counterbalance.ingest.files import expand, local_folder, source_of
+from counterbalance.ingest.files import expand, picture_folder, source_of
 from counterbalance.ingest.jsonstream import WINDOW
 from counterbalance.ingest.members import Members, chosen
 from counterbalance.ingest.validate import ObjectSieve
@@ -84,7 +84,7 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
         check(file)
     files, notes = [file for file, _ in chosen], list[str]()
     chunks = _chunks([(file, split, bases[split]) for file, split in chosen], options, window, notes)
-    named = local_folder(options.images, options.storage_options) if options.images else []
+    named = picture_folder(options.images, options.storage_options) if options.images else []
     return replace(source_of(uri, files, chunks, notes), pictures=named)
 
 

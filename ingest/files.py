@@ -304,12 +304,7 @@ def file_system(uri: str, storage_options: Mapping[str, Any] | None = None) -> t
         StorageError: If what reads such addresses is not installed (``E6017``) or not known (``E6020``).
     """
     with reading(uri):
-        options = dict(storage_options or {})
-        if uri.startswith("s3://") and credentials.is_anonymous({}):
-            options.setdefault("anon", True)
-        elif uri.startswith("s3://") and not options.keys() & {"key", "anon", "profile"}:
-            options |= credentials.from_environment()
-        return open_store(uri, options)
+        return open_store(uri, credentials.completed(uri, storage_options))
 
 
 def file_in(folder: str, name: str, storage_options: Mapping[str, Any] | None = None) -> File:
@@ -337,6 +332,22 @@ def local_folder(uri: str, storage_options: Mapping[str, Any] | None = None) -> 
     """Return the path of a folder of this machine; nothing for files, patterns, and what lies elsewhere."""
     fs, path = file_system(uri, storage_options)
     return [path] if _is_local(fs) and fs.isdir(path) else []
+
+
+def picture_folder(uri: str, storage_options: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the path or the address of a folder that somebody has named for its pictures; nothing for files and patterns.
+
+    Example:
+        >>> picture_folder("https://images.cocodataset.org/val2017/"), picture_folder("https://example.org/*.jpg")
+        (['https://images.cocodataset.org/val2017'], [])
+    """
+    if "::" in uri or is_glob(uri):
+        return []
+    fs, path = file_system(uri, storage_options)
+    if not _is_local(fs):
+        is_web = uri.startswith(("http://", "https://"))  # which lists no folders
+        return [uri_of(fs, path).rstrip("/")] if is_web or fs.isdir(path) else []
+    return [path] if fs.isdir(path) else []
 
 
 def _is_local(fs: Any) -> bool:

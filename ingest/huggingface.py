@@ -38,7 +38,7 @@ from counterbalance.ingest.files import (
     file_in,
     file_system,
     leads_out,
-    local_folder,
+    picture_folder,
     relative_name,
     source_of,
     uri_of,
@@ -111,7 +111,7 @@ def read(uri: str | Any, options: ReadOptions) -> Source:
         images = Images()
         chunks = _chunks(name, tables, options, notes, images)
         source = Source(name, chunks, notes=notes, images=images)
-    named = local_folder(home, options.storage_options) if home else []
+    named = picture_folder(home, options.storage_options) if home else []
     return replace(source, pictures=named)
 
 

@@ -35,7 +35,7 @@ from counterbalance.engine.images import (
 )
 from counterbalance.engine.ingest_types import Chunk, Reject
 from counterbalance.ingest import columns, foldermeta, hashing, ignored_options
-from counterbalance.ingest.files import expand, file_system, leads_out, local_folder, relative_name, source_of
+from counterbalance.ingest.files import expand, file_system, leads_out, picture_folder, relative_name, source_of
 from counterbalance.ingest.globs import is_glob, split_commas
 from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.name_parts import is_split
@@ -97,7 +97,7 @@ def read(uri: str, options: ReadOptions, *, elsewhere: Collection[str] = ()) -> 
     if passed := [f for f in others if f.uri not in used]:
         told = "file is" if len(passed) == 1 else "files are"
         notes.append(f"{len(passed):,} {told} not called like a picture: {_some(passed)}")
-    return replace(source_of(uri, files, chunks, notes), pictures=local_folder(uri, options.storage_options))
+    return replace(source_of(uri, files, chunks, notes), pictures=picture_folder(uri, options.storage_options))
 
 
 def _texts_beside(pictures: Sequence[File], files: Sequence[File]) -> dict[str, File]:

@@ -51,7 +51,7 @@ VARIABLES: Final = {
     "COUNTERBALANCE_DEBUG": "1 shows tracebacks of errors (--debug)",
     "COUNTERBALANCE_LLM_KEY": "key of the endpoint that multimodal models are asked at; sent in one header, stored nowhere",
     "COUNTERBALANCE_MEMORY": "memory for a query, such as 2GB (--memory)",
-    "COUNTERBALANCE_PICTURES": "folders, with : between them, from which pictures that are not stored may be read",
+    "COUNTERBALANCE_PICTURES": "folders and addresses, with : between them, from which pictures that are not stored may be read",
     "COUNTERBALANCE_PROGRESS": "progress on stderr: " + ", ".join(MODES) + " (--progress)",
     "COUNTERBALANCE_TIMEOUT": "seconds after which a query is stopped; 0 for no limit (--timeout)",
     "NO_COLOR": "no colours",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import StorageError
 
@@ -59,6 +59,16 @@ def from_environment() -> dict[str, str]:
     names = {"key": "AWS_ACCESS_KEY_ID", "secret": "AWS_SECRET_ACCESS_KEY", "token": "AWS_SESSION_TOKEN"}
     found = {mine: os.environ[name] for mine, name in names.items() if os.environ.get(name)}
     return found if "key" in found and "secret" in found else {}
+
+
+def completed(uri: str, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return storage options as fsspec names them, for S3 with what the environment says where they name nobody."""
+    found = dict(options or {})
+    if uri.startswith("s3://") and is_anonymous({}):
+        found.setdefault("anon", True)
+    elif uri.startswith("s3://") and not found.keys() & {"key", "anon", "profile"}:
+        found |= from_environment()
+    return found
 
 
 @cache

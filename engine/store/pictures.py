@@ -2,7 +2,8 @@
 
 A ``uri`` is text out of somebody's file. So a picture is read only from below a folder that this user has named: in
 ``COUNTERBALANCE_PICTURES`` (several as in ``PATH``), or as the source or ``--images`` of an ingest, which is remembered in
-``$XDG_STATE_HOME/counterbalance/picture-folders``. Links that lead out of it are not followed. One that is gone, or is no
+``$XDG_STATE_HOME/counterbalance/picture-folders``. It may lie elsewhere (``s3://bucket/val2017``, ``https://…``): nothing is
+fetched but from an address that begins as a named one. Links that lead out of a folder are not followed. One that is gone, or is no
 longer of the size or digest that its row tells, is an error of its row, in a query NULL with a note; any other ``uri`` is
 an image without a picture.
 
@@ -13,12 +14,14 @@ functions over ``image`` get that of ``images``. The digest makes its rows chang
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +30,8 @@ import pyarrow.compute as pc
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.images import MAX_BYTES, ImageError, read_header, sha256
 from counterbalance.engine.schema import IMAGES, PICTURES
+from counterbalance.engine.store import credentials
+from counterbalance.engine.store.location import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -44,7 +49,10 @@ _OF_NAMES: Final = (
     "their names say no folder; ingest once more with --images FOLDER, a table of captions into another lake"
 )
 _LONGEST: Final = 100
-_OF_ADDRESSES: Final = "no address is fetched; download them, such as by img2dataset, and ingest what it writes"
+_OF_ADDRESSES: Final = (
+    f"nothing is fetched but from what {VARIABLE} names, such as the address of their folder; or download them, such as by "
+    "img2dataset, and ingest what it writes"
+)
 TOLD: Final = "a picture cannot be read: "
 """Begins what is said of one."""
 _FACTS: Final = ("uri", "width", "height", "sha256")
@@ -52,6 +60,8 @@ _FACTS: Final = ("uri", "width", "height", "sha256")
 _THREADS: Final = 8
 _LOOKED_AT: Final = 100
 """Rows of which one has a picture that may be read, or none is taken to have one."""
+_FOLDER: Final = re.compile(rf"(?:\w[\w+.-]*://[^/:]*(?::\d+)?)?[^{re.escape(os.pathsep)}]*")
+"""A folder of a list with colons between them, which addresses have, too: ``/data:https://example.org:8080/val:s3://bucket``."""
 _IMAGE: Final = "image"
 _BY_KEY: Final = (IMAGES.key, "sha256")
 """Columns of a table whose pictures are read by key."""
@@ -143,16 +153,24 @@ def places(dataset: lance.LanceDataset, key: str, ids: NDArray[np.int64]) -> tup
 
 
 def folders() -> tuple[str, ...]:
-    """Return folders that pictures may be read from, links resolved."""
-    named = [f for f in os.environ.get(VARIABLE, "").split(os.pathsep) if f]
+    """Return folders that pictures may be read from, links resolved, and addresses of some."""
+    named = [f.removeprefix("file://") for f in _FOLDER.findall(os.environ.get(VARIABLE, ""))]
     with contextlib.suppress(OSError, ValueError):
         named += _remembered().read_text(encoding="utf-8").splitlines()
-    return tuple(dict.fromkeys(os.path.realpath(f) for f in named if Path(f).is_absolute()))
+    return tuple(dict.fromkeys(_resolved(f) for f in named if _is_address(f) or Path(f).is_absolute()))
+
+
+def _is_address(place: str) -> bool:
+    return "://" in place and not place.startswith("file://")
+
+
+def _resolved(folder: str) -> str:
+    return folder.rstrip("/") if _is_address(folder) else os.path.realpath(folder)
 
 
 def remember(named: Iterable[str]) -> list[str]:
     """Note folders that the user has named, and return what must be said of it: nothing where it worked."""
-    new = [f for f in map(os.path.realpath, named) if f not in folders()]
+    new = [f for f in map(_resolved, named) if f not in folders()]
     if not new:
         return []
     file = _remembered()
@@ -239,6 +257,8 @@ def fill(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ImageError]]:
     paths = {i: path for i, uri in enumerate(told[0]) if missing[i] and (path := _allowed(uri, may))}
     if not paths:
         return rows, {}
+    for address in {path for path in paths.values() if _is_address(path)}:
+        credentials.check(address, {})
     with ThreadPoolExecutor(_THREADS) as pool:
         read = pool.map(lambda i: _read(paths[i], *(column[i] for column in told[1:])), paths)
         found = dict(zip(paths, read, strict=True))
@@ -327,8 +347,15 @@ def unread(why: str) -> StorageError:
 
 
 def _allowed(uri: str | None, may: Sequence[str]) -> str | None:
-    """Return the local path of a ``uri``, links resolved, if it lies in one of some folders."""
+    """Return the path of a ``uri``, links resolved, or its address, if it lies in one of some folders.
+
+    Example:
+        >>> _allowed("s3://coco/val/1.jpg", ["s3://coco/val"]), _allowed("s3://coco/val/../1.jpg", ["s3://coco/val"])
+        ('s3://coco/val/1.jpg', None)
+    """
     path = (uri or "").removeprefix("file://")
+    if _is_address(path):
+        return path if any(_is_below(path, folder) for folder in may) else None
     if not may or not path.startswith("/") or "\0" in path:
         return None
     if "#" in path and Path(path.partition("#")[0]).is_file():  # a part of a shard or table: stored, or not read
@@ -337,16 +364,45 @@ def _allowed(uri: str | None, may: Sequence[str]) -> str | None:
     return real if any(real.startswith(folder.rstrip("/") + "/") for folder in may) else None
 
 
+def _is_below(address: str, folder: str) -> bool:
+    """Tell whether an address is that of a file below another one, however its parts are written; parts of files are not."""
+    rest = unquote(address.removeprefix(f"{folder}/"))
+    parts = re.split(r"[/\\?]", rest)
+    is_plain = rest.isprintable() and "::" not in address and "#" not in address and not {".", ".."} & {*parts}
+    return is_plain and _is_address(folder) and address.startswith(f"{folder}/")
+
+
+def _bytes(path: str) -> bytes:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe would wait for its writer
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "no file")
+        return file.read(MAX_BYTES + 1)
+
+
+def _fetched(address: str) -> bytes:
+    """Return what lies at an address.
+
+    Raises:
+        OSError: Nothing does, or it cannot be had.
+        StorageError: Nothing says who asks (``E6016``), or what reads such addresses is not installed (``E6017``).
+    """
+    system, path = open_store(address, credentials.completed(address))
+    try:
+        with system.open(path, "rb") as file:
+            return bytes(file.read(MAX_BYTES + 1))
+    except OSError:
+        raise
+    except Exception as error:  # clients of object stores have exceptions of their own, of no common kind
+        raise OSError(f"{type(error).__name__}: {error}") from error
+
+
 def _read(path: str, width: int | None, height: int | None, digest: str | None) -> bytes | ImageError:
     """Return the bytes of a picture, if it is the one that its row tells of. Called in threads."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe would wait for its writer
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return ImageError(f"{path} is no file", "missing_picture")
-            data = file.read(MAX_BYTES + 1)
+        data = _fetched(path) if _is_address(path) else _bytes(path)
         header = read_header(data)
     except OSError as error:
-        return ImageError(f"no picture at {path}: {error.strerror}", "missing_picture")
+        return ImageError(f"no picture at {path}: {error.strerror or error}", "missing_picture")
     except ImageError as error:
         return ImageError(f"{path}: {error}", error.code)
     if digest is not None and sha256(data) != digest:

@@ -88,7 +88,7 @@ def test_in_an_export(lake, tmp_path, to, left, capsys):
 @pytest.mark.parametrize(
     ("uri", "how"),
     [
-        ("https://example.org/a.jpg", "no address is fetched; download them"),
+        ("https://example.org/a.jpg", "nothing is fetched but from what COUNTERBALANCE_PICTURES names"),
         ("/nowhere/named/a.jpg", "--images FOLDER"),
         ("shards/0.tar#a.jpg", "--store-images"),
     ],
