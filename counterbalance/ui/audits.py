@@ -215,6 +215,7 @@ def _shown(query: Query, given: Mapping[str, Any], lake: Lake, session: Session)
         if rows.num_rows and "params" in rows.column_names
         else {},
         "copies": copies(lake.uri, query, given, session.purpose),
+        "pin": pinned(query, given),
         "expanded": _expanded(session, call(query, given)),
     }
 
@@ -282,10 +283,11 @@ def _expanded(session: Session, text: str) -> str:
 
 def call(query: Query, given: Mapping[str, Any]) -> str:
     """Return an audit with its parameters as a query, as a person types it."""
-    return f"SELECT * FROM {_call(query, given)}"
+    return f"SELECT * FROM {pinned(query, given)}"
 
 
-def _call(query: Query, given: Mapping[str, Any]) -> str:
+def pinned(query: Query, given: Mapping[str, Any]) -> str:
+    """Return an audit with its parameters as ``report --pin`` takes it."""
     known = {p.name: p for p in query.parameters}
     parts = [f"{name} := {_as_sql(known[name], value)}" for name, value in given.items()]
     return f"{query.name}({', '.join(parts)})"
@@ -300,8 +302,8 @@ def _as_sql(parameter: QueryParameter, value: Any) -> str:
 
 
 def copies(uri: str, query: Query, given: Mapping[str, Any], purpose: str | None) -> dict[str, str]:
-    """Return an audit with its parameters as SQL, as Python, as a command, and as one that puts it into a report."""
-    place = uri if "://" in uri else str(Path(uri).absolute())
+    """Return an audit with its parameters as SQL, as Python, and as a command."""
+    place = absolute(uri)
     known = {p.name: p for p in query.parameters}
     values = {name: _as_python(known[name], value) for name, value in given.items()} | (
         {"sensitive": repr(purpose)} if purpose else {}
@@ -314,10 +316,12 @@ def copies(uri: str, query: Query, given: Mapping[str, Any], purpose: str | None
         "Python": "import counterbalance as cb\n\n"
         f"rows = cb.connect({place!r}).audit({query.name!r}{arguments_}).to_arrow()",
         "CLI": " ".join(map(_quoted, ["counterbalance", "audit", place, query.name, *words, *more])),
-        "report pin": " ".join(
-            map(_quoted, ["counterbalance", "report", place, "-o", "report.html", "--pin", _call(query, given)])
-        ),
     }
+
+
+def absolute(uri: str) -> str:
+    """Return a lake's place as any folder of this machine may name it."""
+    return uri if "://" in uri else str(Path(uri).absolute())
 
 
 def _as_python(parameter: QueryParameter, value: Any) -> str:

@@ -10,6 +10,7 @@ from counterbalance.engine.catalog import access
 from counterbalance.engine.errors import RequestError
 from counterbalance.report import overview
 from counterbalance.ui.answers import as_json, body_of, page
+from counterbalance.ui.audits import absolute
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,6 +31,7 @@ async def home(request: Request) -> Response:
         status = lake.status(sensitive=session.purpose).to_pylist()
         return {
             "uri": lake.uri,
+            "place": absolute(lake.uri),
             "tables": overview.tables(session),
             "notes": overview.notes(session),
             "runs": overview.runs(session),

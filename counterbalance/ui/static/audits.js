@@ -1,4 +1,5 @@
-// The page of an audit: sliders beside their numbers, short addresses, and texts to copy.
+// The page of an audit: sliders beside their numbers, short addresses, texts to copy, and what is pinned to the report.
+import { pin, pins } from "/static/ui.js";
 
 const form = document.getElementById("parameters");
 const told = document.getElementById("told");
@@ -36,4 +37,17 @@ copies?.addEventListener("click", async (event) => {
   } catch {
     told.textContent = "This browser does not let a page copy: mark the text below.";
   }
+});
+
+const button = document.getElementById("pin");
+const isPinned = () => pins().some((one) => one.call === button.dataset.call);
+button?.setAttribute("aria-pressed", String(isPinned()));
+button?.addEventListener("click", () => {
+  try {
+    pin(button.dataset.call, location.pathname + location.search, !isPinned());
+    told.textContent = isPinned() ? "Pinned: the overview has the command that draws the report." : "No longer pinned.";
+  } catch {
+    told.textContent = "This browser keeps nothing for pages.";
+  }
+  button.setAttribute("aria-pressed", String(isPinned()));
 });

@@ -1,8 +1,24 @@
-// What stands out in the lake, and what it lacks: counted after the page is there.
+// What stands out in the lake, and what it lacks: counted after the page is there. What is pinned to the report.
 
-import { api, ask, element, told } from "/static/ui.js";
+import { api, ask, element, pin, pins, told } from "/static/ui.js";
 
 const part = (id) => document.getElementById(id);
+
+const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
+
+function showPins() {
+  const all = pins();
+  part("pins").hidden = !all.length;
+  part("pins-list").replaceChildren(...all.map(({ call, page }) => {
+    const button = element("button", { type: "button" }, "Unpin");
+    button.setAttribute("aria-label", `Unpin ${call}`);
+    button.addEventListener("click", () => { pin(call, page, false); showPins(); });
+    return element("li", {}, element("a", { href: page.startsWith("/lakes/") ? page : "#" }, call), button);
+  }));
+  const words = ["counterbalance", "report", part("pins").dataset.place, "-o", "report.html", ...all.flatMap(({ call }) => ["--pin", call])];
+  part("pins-command").textContent = words.map(quoted).join(" ");
+}
+showPins();
 
 function written(q) {
   return q < 0.001 ? "q < 0.001" : `q = ${q.toFixed(3)}`;

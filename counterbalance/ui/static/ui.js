@@ -22,6 +22,20 @@ export function told(error) {
 
 export const api = (path) => `/api/lakes/${encodeURIComponent(document.body.dataset.lake)}${path}`;
 
+// Audits that this browser has pinned for the report of the lake: what is called, and the page that shows it.
+const PINS = `pins of ${document.body.dataset.lake}`;
+export function pins() {
+  try {
+    return JSON.parse(localStorage.getItem(PINS) ?? "[]").filter((pin) => typeof pin.call === "string" && typeof pin.page === "string");
+  } catch {
+    return [];
+  }
+}
+export function pin(call, page, on) {
+  const others = pins().filter((one) => one.call !== call);
+  localStorage.setItem(PINS, JSON.stringify(on ? [...others, { call, page }] : others));
+}
+
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {

@@ -42,10 +42,8 @@ def test_as_a_command(copied, rows, capsys):
     assert len(capsys.readouterr().out.splitlines()) == rows.num_rows
 
 
-def test_as_a_pin_of_a_report(counted_lake, copied, rows):
-    *words, flag, pin = shlex.split(copied["report pin"])
-    assert words == ["counterbalance", "report", counted_lake.uri, "-o", "report.html"]
-    assert flag == "--pin"
+def test_as_a_pin_of_a_report(counted_lake, rows):
+    pin = audits.pinned(queries.audit("cooccurrence"), GIVEN)
     assert [query.name for _, query in pins.audits([pin])] == ["cooccurrence"]
     assert counted_lake.sql(f"SELECT * FROM {pin}").to_arrow().equals(rows)
 
@@ -58,6 +56,7 @@ def test_a_purpose_goes_with_it(counted_lake):
 
 def test_a_page_has_all_of_them(ask):
     page = ask.get("/lakes/demo/audits/cooccurrence", params=GIVEN).text
-    for name in ("SQL", "Python", "CLI", "report-pin"):
+    for name in ("SQL", "Python", "CLI"):
         assert f'data-copy="copy-{name}"' in page
+    assert 'data-call="cooccurrence(groups := image_labels(&#39;scene&#39;), min_count := 2' in page
     assert "SELECT * FROM cooccurrence(groups := image_labels(&#39;scene&#39;), min_count := 2" in page
