@@ -154,12 +154,6 @@ def test_a_key_of_two_pictures_is_refused(tmp_path):
     assert lake.sql("SELECT code FROM meta.errors").fetchall() == [("duplicate_key",)]
 
 
-def test_lists_are_not_kept_as_labels(tmp_path):
-    lake = cb.connect(tmp_path / "a.lake")
-    report = lake.ingest(made(), keep=["tokens"])
-    assert "left out: tokens, of lists or objects; --keep tokens stores them as JSON" in report.notes
-
-
 @pytest.mark.parametrize("column", ["captions", "sentences", "numbered", "raw"])
 def test_several_captions_of_a_row(tmp_path, column):
     lake = cb.connect(tmp_path / "a.lake")

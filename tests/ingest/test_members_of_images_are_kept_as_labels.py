@@ -45,8 +45,8 @@ def test_of_coco(lake, tmp_path):
     report = lake.ingest(written(tmp_path / "a.json", COCO), keep=["photographer", "year", "tags"])
     assert labels(lake) == [
         ("7", "Photographer", "Ann", "source"),
-        ("7", "year", "1999", "source"),
         ("7", "tags", '["x"]', "source"),
+        ("7", "year", "1999", "source"),
         ("8", "tags", "y", "source"),
         ("nine", "Photographer", "Eve", "source"),
         ("nine", "year", "2001", "source"),
