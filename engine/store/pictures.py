@@ -300,6 +300,7 @@ class Unread:
             place = self._elsewhere.removeprefix("file://")
             how = _OF_ADDRESSES if "://" in place else HELP if place.startswith("/") or "#" in place else _OF_NAMES
             shown = _public(self._elsewhere)
+            shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + " …"
             said = f"pictures that are neither stored nor in a folder that was named are NULL, such as {shown}: {how}"
             notes += [said] if said not in notes else []
         if not self._seen:
@@ -315,7 +316,7 @@ class Unread:
 
 
 def _public(uri: str) -> str:
-    """Return as much of a ``uri`` as anybody may read: no credentials, and not all of a long one.
+    """Return as much of a ``uri`` as anybody may read: no credentials.
 
     Example:
         >>> _public("https://me:secret@example.org/a.jpg?signature=secret"), _public("/data/a.jpg")
@@ -324,8 +325,8 @@ def _public(uri: str) -> str:
     scheme, is_address, rest = uri.partition("://")
     if is_address:
         host, slash, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
-        uri = f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-    return uri if len(uri) <= _LONGEST else uri[:_LONGEST] + " …"
+        return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    return uri
 
 
 def require(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -402,12 +403,15 @@ def _read(path: str, width: int | None, height: int | None, digest: str | None) 
         data = _fetched(path) if _is_address(path) else _bytes(path)
         header = read_header(data)
     except OSError as error:
-        return ImageError(f"no picture at {path}: {error.strerror or error}", "missing_picture")
+        why = error.strerror or ("nothing is there" if isinstance(error, FileNotFoundError) else str(error))
+        return ImageError(f"no picture at {_public(path)}: {why.replace(path, _public(path))}", "missing_picture")
     except ImageError as error:
-        return ImageError(f"{path}: {error}", error.code)
+        return ImageError(f"{_public(path)}: {error}", error.code)
     if digest is not None and sha256(data) != digest:
-        return ImageError(f"{path} is another picture than the one that was ingested", "changed_picture")
+        return ImageError(f"{_public(path)} is another picture than the one that was ingested", "changed_picture")
     if None not in {width, height} and (header.width, header.height) != (width, height):
-        message = f"{path} has {header.width} x {header.height} pixels, and had {width} x {height}; ingest it again"
+        message = (
+            f"{_public(path)} has {header.width} x {header.height} pixels, and had {width} x {height}; ingest it again"
+        )
         return ImageError(message, "changed_picture")
     return data

@@ -100,7 +100,7 @@ def test_words_that_no_text_has(bare, build):
     assert first == (
         "crime_words() finds nothing to count in what it reads, or fewer than 10, which are left out: min_count sets that number"
     )
-    assert held == "the lake holds 2 images, 1 captions, no detections, no labels"
+    assert held == "the lake holds 2 images, 1 caption, no detections, no labels"
     assert runs.endswith(f"counterbalance doctor {bare.uri} lists them")
     for narrowed in ("WHERE q < 0.5", "LIMIT 0", "GROUP BY ALL HAVING count(*) > 1"):
         text = f"SELECT term FROM crime_words(terms := (SELECT 'x' AS class, 'zebra' AS term)) {narrowed}"

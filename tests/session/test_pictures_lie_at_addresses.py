@@ -65,10 +65,15 @@ def test_what_lies_below_a_named_address_is(empty_lake, build, web, monkeypatch)
     address, asked = web
     monkeypatch.setenv("COUNTERBALANCE_PICTURES", f"/nowhere:{address}/val/:{address}/gone")
     found, notes = of(
-        empty_lake, build, f"{address}/val/a.png", f"{address}/val/b/c.png?size=40", f"{address}/gone/d.png"
+        empty_lake,
+        build,
+        f"{address}/val/a.png",
+        f"{address}/val/b/c.png?size=40",
+        f"{address}/gone/d.png?signature=secret",
     )
     assert found == [PICTURE, PICTURE, None]
-    assert any("1 picture could not be read and is NULL; the first: no picture at" in note for note in notes)
+    told = f"1 picture could not be read and is NULL; the first: no picture at {address}/gone/d.png: nothing is there"
+    assert told in notes
     assert all(path.startswith(("/val/", "/gone/")) for path in asked)
     grid = empty_lake.sql("SELECT count(color_grid(image)) FROM images").fetchall()
     assert grid == [(2,)]

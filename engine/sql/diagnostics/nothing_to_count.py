@@ -125,12 +125,12 @@ def holdings(counts: Mapping[str, int], closed: Iterable[str]) -> str:
     """Return what the base tables hold, in one line.
 
     Example:
-        >>> holdings({"images": 5, "captions": 0, "labels": 0}, ["perceived_gender"])
-        '5 images, no captions, labels of perceived_gender'
+        >>> holdings({"images": 5, "captions": 1, "detections": 0, "labels": 0}, ["perceived_gender"])
+        '5 images, 1 caption, no detections, labels of perceived_gender'
     """
     kept = ", ".join(sorted(closed))
     rows = [
-        f"{n:,} {name}" if n else f"no {name}" for name, n in counts.items() if n or not (kept and name == "labels")
+        f"{n:,} {name[: -(n == 1) or None]}" if n else f"no {name}" for name, n in counts.items() if n or not (kept and name == "labels")
     ]
     return ", ".join([*rows, *([f"labels of {kept}"] if kept else [])])
 

@@ -38,5 +38,5 @@ def test_what_a_lake_lacks_is_said(bare):
 
 def test_the_page_of_one_says_so_too(bare):
     page = bare.get("/lakes/bare/audits/sentiment").text
-    assert "sentiment() needs captions; the lake holds 1 images" in page
+    assert "sentiment() needs captions; the lake holds 1 image," in page
     assert 'id="p-groups"' in page
