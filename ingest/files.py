@@ -344,10 +344,10 @@ def picture_folder(uri: str, storage_options: Mapping[str, Any] | None = None) -
     if "::" in uri or is_glob(uri):
         return []
     fs, path = file_system(uri, storage_options)
-    if not _is_local(fs):
-        is_web = uri.startswith(("http://", "https://"))  # which lists no folders
-        return [uri_of(fs, path).rstrip("/")] if is_web or fs.isdir(path) else []
-    return [path] if fs.isdir(path) else []
+    if uri.startswith(("http://", "https://")):  # which list no folders
+        return [uri_of(fs, path).rstrip("/")]
+    with reading(uri):
+        return ([path] if _is_local(fs) else [uri_of(fs, path).rstrip("/")]) if fs.isdir(path) else []
 
 
 def _is_local(fs: Any) -> bool:

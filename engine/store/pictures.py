@@ -58,6 +58,8 @@ TOLD: Final = "a picture cannot be read: "
 _FACTS: Final = ("uri", "width", "height", "sha256")
 """Columns of ``images`` that say where a picture is, and what it was."""
 _THREADS: Final = 8
+_PATIENCE: Final = 15
+"""Seconds in which a server must say something."""
 _LOOKED_AT: Final = 100
 """Rows of which one has a picture that may be read, or none is taken to have one."""
 _FOLDER: Final = re.compile(rf"(?:\w[\w+.-]*://[^/:]*(?::\d+)?)?[^{re.escape(os.pathsep)}]*")
@@ -387,14 +389,43 @@ def _fetched(address: str) -> bytes:
         OSError: Nothing does, or it cannot be had.
         StorageError: Nothing says who asks (``E6016``), or what reads such addresses is not installed (``E6017``).
     """
-    system, path = open_store(address, credentials.completed(address))
+    system, path = open_store(address, _waits(address) | credentials.completed(address))
+    parts, left = list[bytes](), MAX_BYTES + 1
     try:
         with system.open(path, "rb") as file:
-            return bytes(file.read(MAX_BYTES + 1))
-    except OSError:
-        raise
+            while left and (part := file.read(left)):  # a stream gives what has come so far
+                parts.append(part)
+                left -= len(part)
     except Exception as error:  # clients of object stores have exceptions of their own, of no common kind
-        raise OSError(f"{type(error).__name__}: {error}") from error
+        raise OSError(_reason(error)) from error
+    return b"".join(parts)
+
+
+def _waits(address: str) -> dict[str, Any]:
+    """Return what lets a server that says nothing be an error of its picture, and soon."""
+    if address.startswith(("http://", "https://")):
+        from aiohttp import ClientTimeout
+
+        return {
+            "client_kwargs": {
+                "timeout": ClientTimeout(total=4 * _PATIENCE, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+            }
+        }
+    if address.startswith("s3://"):
+        return {
+            "config_kwargs": {"connect_timeout": _PATIENCE, "read_timeout": _PATIENCE, "retries": {"max_attempts": 2}}
+        }
+    return {}
+
+
+def _reason(error: BaseException) -> str:
+    """Return what a client says went wrong, without the address, whose end may be a secret."""
+    if isinstance(error, FileNotFoundError):  # what clients of HTTP make of any answer but a good one
+        return _reason(error.__cause__) if error.__cause__ is not None else "nothing is there"
+    status, message = getattr(error, "status", None), getattr(error, "message", None)
+    if status is not None and message is not None:
+        return f"the server answered {status} {message}".strip()
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _read(path: str, width: int | None, height: int | None, digest: str | None) -> bytes | ImageError:
@@ -403,8 +434,8 @@ def _read(path: str, width: int | None, height: int | None, digest: str | None) 
         data = _fetched(path) if _is_address(path) else _bytes(path)
         header = read_header(data)
     except OSError as error:
-        why = error.strerror or ("nothing is there" if isinstance(error, FileNotFoundError) else str(error))
-        return ImageError(f"no picture at {_public(path)}: {why.replace(path, _public(path))}", "missing_picture")
+        why = (error.strerror or str(error)).replace(path, _public(path))
+        return ImageError(f"no picture at {_public(path)}: {why}", "missing_picture")
     except ImageError as error:
         return ImageError(f"{_public(path)}: {error}", error.code)
     if digest is not None and sha256(data) != digest:

@@ -18,14 +18,27 @@ PICTURE = image_bytes(Image.new("RGB", (40, 30), (200, 30, 30)))
 
 @pytest.fixture
 def web():
-    """The address of a server that has the same picture everywhere but below ``/gone``, and what was asked of it."""
-    asked = []
+    """The address of a server that has the same picture everywhere but for some folders, and what was asked of it."""
+    asked, ended = [], threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def _answer(self, *, body):
             asked.append(self.path)
-            found = not self.path.startswith("/gone")
-            self.send_response(200 if found else 404)
+            if self.path.startswith("/slow"):
+                ended.wait(60)
+            found = not self.path.startswith(("/gone", "/broken"))
+            self.send_response(200 if found else 500 if self.path.startswith("/broken") else 404)
+            if self.path.startswith("/pieces"):
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                for part in (PICTURE[:30], PICTURE[30:60], PICTURE[60:]) if body else ():
+                    self.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+                    self.wfile.flush()
+                    ended.wait(0.2)
+                self.wfile.write(b"0\r\n\r\n" if body else b"")
+                return
             self.send_header("Content-Length", str(len(PICTURE) if found else 0))
             self.end_headers()
             if body and found:
@@ -43,6 +56,7 @@ def web():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}", asked
+    ended.set()
     server.shutdown()
     server.server_close()
 
@@ -72,11 +86,31 @@ def test_what_lies_below_a_named_address_is(empty_lake, build, web, monkeypatch)
         f"{address}/gone/d.png?signature=secret",
     )
     assert found == [PICTURE, PICTURE, None]
-    told = f"1 picture could not be read and is NULL; the first: no picture at {address}/gone/d.png: nothing is there"
+    told = f"1 picture could not be read and is NULL; the first: no picture at {address}/gone/d.png: the server answered 404 Not Found"
     assert told in notes
     assert all(path.startswith(("/val/", "/gone/")) for path in asked)
     grid = empty_lake.sql("SELECT count(color_grid(image)) FROM images").fetchall()
     assert grid == [(2,)]
+
+
+def test_a_picture_comes_in_pieces(empty_lake, build, web, monkeypatch):
+    address, _ = web
+    monkeypatch.setenv("COUNTERBALANCE_PICTURES", address)
+    assert of(empty_lake, build, f"{address}/pieces/a.png") == ([PICTURE], [])
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"), [("broken", "the server answered 500"), ("slow", ""), ("", "Connect call failed")]
+)
+def test_what_went_wrong_is_told(empty_lake, build, web, monkeypatch, folder, why):
+    address, _ = web
+    monkeypatch.setattr(pictures, "_PATIENCE", 0.5)
+    address = f"{address}/{folder}" if folder else "http://127.0.0.1:9/val"
+    monkeypatch.setenv("COUNTERBALANCE_PICTURES", address)
+    found, (note,) = of(empty_lake, build, f"{address}/a.png?signature=secret")
+    assert found == [None]
+    assert f"no picture at {address}/a.png: {why}" in note
+    assert "secret" not in note
 
 
 def test_a_picture_must_be_the_one_that_its_row_tells_of(empty_lake, build, web, monkeypatch):
