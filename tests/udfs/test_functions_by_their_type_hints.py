@@ -45,6 +45,30 @@ def test_row_by_row(texts):
     assert texts.sql("SELECT h_shout(text) AS s FROM captions").schema.field("s").type == pa.float64()
 
 
+def test_dates_and_moments_are_taken_and_given(texts):
+    @udf
+    def h_year(day: dt.date) -> int:
+        return day.year
+
+    @udf
+    def h_hour(moment: dt.datetime) -> int:
+        return moment.hour
+
+    @udf
+    def h_day(n: int) -> dt.date:
+        return dt.date(2020, 1, n)
+
+    @udf
+    def h_morning(n: int) -> dt.datetime:
+        return dt.datetime(2020, 1, n, 5, tzinfo=dt.UTC)
+
+    sql = "SELECT h_year(DATE '2020-03-04'), h_hour(TIMESTAMP '2020-03-04 07:00:00'), h_day(2), h_hour(h_morning(3))"
+    assert texts.sql(sql).fetchall() == [(2020, 7, dt.date(2020, 1, 2), 5)]
+    texts.add_column("captions", "day", "h_day(caption_id)")
+    texts.refresh(executor="inline")
+    assert first(texts, "SELECT max(day) FROM captions") == [dt.date(2020, 1, 3)]
+
+
 def test_what_a_row_raises_is_its_error(texts):
     @udf
     def h_fails(text: str) -> float:

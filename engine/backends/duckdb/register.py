@@ -46,6 +46,9 @@ def sql_type(kind: pa.DataType) -> str:
         pa.float64(): "DOUBLE",
         pa.bool_(): "BOOLEAN",
         pa.binary(): "BLOB",
+        pa.date32(): "DATE",
+        pa.timestamp("us"): "TIMESTAMP",
+        pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
     }
     return names[kind]
 
