@@ -38,10 +38,19 @@ DuckDB.parser_class.FUNCTIONS.pop("VECTOR_SEARCH", None)  # BigQuery's, of anoth
 Kind = Literal["query", "explain", "describe", "summarize", "show"]
 
 
-class _Plain(DuckDB):
-    """The dialect without texts in dollars, for text that has none: there ``$a,$b`` is two parameters."""
+class _Ours(DuckDB):
+    """The dialect without an operator of Databricks, so that ``?::INT`` is a parameter and its type."""
 
     class Tokenizer(DuckDB.Tokenizer):
+        """A question mark stands by itself."""
+
+        KEYWORDS: ClassVar = {word: kind for word, kind in DuckDB.Tokenizer.KEYWORDS.items() if word != "?::"}
+
+
+class _Plain(_Ours):
+    """The dialect without texts in dollars, for text that has none: there ``$a,$b`` is two parameters."""
+
+    class Tokenizer(_Ours.Tokenizer):
         """Dollars begin the names of parameters."""
 
         HEREDOC_STRINGS: ClassVar = []
@@ -173,7 +182,7 @@ def parse(text: str) -> Statement:
 def _one(text: str) -> exp.Expr:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
-        dialect = (_Plain if "$" in text and _PLAIN.fullmatch(text) else DuckDB)()
+        dialect = (_Plain if "$" in text and _PLAIN.fullmatch(text) else _Ours)()
         words = _with_places(dialect.tokenize(text))
         check_words(words)
         parsed = dialect.parser().parse(words, text)

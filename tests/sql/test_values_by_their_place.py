@@ -18,6 +18,7 @@ import counterbalance as cb
         ("SELECT label FROM caption_gender WHERE label = ? LIMIT 0", ["man"], []),
         ("SELECT 1", [], [(1,)]),
         ("SELECT ?", [[1, 2]], [([1, 2],)]),
+        ("SELECT ?::INT + 1, ?::VARCHAR", ["4", 5], [(5, "5")]),
     ],
 )
 def test_in_order(lake: cb.Lake, text: str, values: list[object], rows: list[object] | None) -> None:
