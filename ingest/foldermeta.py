@@ -52,7 +52,7 @@ def inspect(file: File, options: ReadOptions) -> Meta:
     """Find the columns of a metadata file.
 
     Raises:
-        NotFoundError: If ``mapping`` names a column that there is not.
+        NotFoundError: If ``mapping`` or ``keep`` names a column that there is not.
         SourceError: If it is not a table or has no column for the file name.
     """
     layout = tabular.inspect(file)
@@ -60,8 +60,9 @@ def inspect(file: File, options: ReadOptions) -> Meta:
     columns.require(found, ["file_name"], layout.names, file.uri)
     others = {n: i for i, n in enumerate(layout.names) if i not in found.values() and n.strip()}
     others = {n: i for n, i in others.items() if columns.plain(n) not in _KNOWN_BETTER}
-    found |= {columns.LABEL + n: i for n, i in others.items() if n not in layout.nested}
-    return Meta(layout, found, [n for n in others if n in layout.nested])
+    kept = columns.as_labels(layout.names, options.keep, file.uri).values()
+    found |= {columns.LABEL + n: i for n, i in others.items() if n not in layout.nested or i in kept}
+    return Meta(layout, found, [n for n, i in others.items() if n in layout.nested and i not in kept])
 
 
 def chunks(meta: Meta, path: str, status: Mapping[str, bool], options: ReadOptions) -> Iterator[Chunk]:

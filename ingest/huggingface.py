@@ -172,6 +172,11 @@ def _features(schema: pa.Schema) -> dict[str, Any]:
     return {n: f for n, f in found.items() if isinstance(f, dict)} if isinstance(found, dict) else {}
 
 
+def _holds_bytes(kind: pa.DataType) -> bool:
+    """Return whether values are bytes, such as pictures, which are no text."""
+    return _is_pair(kind) or bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
 def _is_pair(kind: pa.DataType) -> bool:
     """Return whether a type is that of an ``Image``: a struct of bytes and path."""
     if not pa.types.is_struct(kind):
@@ -265,7 +270,7 @@ def _planned(
     taken = {picture, *found.values(), *captions}
     labels = [n for n in names if n not in taken and _is_label(features.get(n, {}), schema.field(n).type)]
     kept = [names[i] for i in columns.as_labels(names, options.keep, uri).values()]
-    labels += [n for n in kept if n not in {*taken, *labels} and not _is_pair(schema.field(n).type)]
+    labels += [n for n in kept if n not in {*taken, *labels} and not _holds_bytes(schema.field(n).type)]
     unplaced = [n for n in names if n not in {*taken, *labels} and columns.plain(n) not in columns.TOLD]
     if "objects" in found:
         fields = box_cells.without_place(schema.field(found["objects"]).type)
@@ -314,11 +319,12 @@ def _chunks(
 ) -> Iterator[Chunk]:
     notes += dict.fromkeys(t.describe() for t in tables)
     for names in dict.fromkeys(tuple(t.unplaced) for t in tables):
-        kinds = {f.name: f.type for t in tables for f in t.schema if f.name in names}
+        own = {f.name: f.type for t in tables for f in t.schema if f.name in names}
+        kinds = {name: kind for name, kind in own.items() if _is_pair(kind) or not _holds_bytes(kind)}
         pictures = sorted(name for name, kind in kinds.items() if _is_pair(kind))
         lists = sorted(n for n, kind in kinds.items() if pa.types.is_nested(kind) and n not in pictures)
         notes += columns.left_out([n for n in names if n in kinds and n not in {*lists, *pictures}], lists)
-        notes += columns.cannot_keep("huggingface", [n for n in names if n not in kinds])  # fields of boxes
+        notes += columns.cannot_keep("huggingface", [n for n in names if n not in kinds])  # fields of boxes, and bytes
         if pictures:
             which = f"--map image={columns.some(pictures[:1])} reads {'it' if len(pictures) == 1 else 'one'} instead"
             notes.append(f"left out: {columns.some(pictures)}, of pictures; {which}")

@@ -5,7 +5,7 @@ column ``split`` of the metadata says another.
 Without metadata, and when there is more than one, the folder that holds a picture is its class: a label of attribute
 ``label``. With ``metadata.csv``, ``.jsonl`` or ``.parquet`` (column ``file_name``, relative to the metadata file), captions
 come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, height, ``categories``), and every other
-plain column is a label of the image, annotator ``metadata``; lists and objects are left out. A text beside a picture that is
+plain column is a label of the image, annotator ``metadata``, and so is one of lists or objects that ``keep`` names, as JSON. A text beside a picture that is
 called like it (``1.txt`` of ``1.png``, as captioning tools write them) is its caption, unless it holds nothing but numbers, as
 boxes of YOLO do.
 
@@ -85,10 +85,10 @@ def read(uri: str, options: ReadOptions, *, elsewhere: Collection[str] = ()) -> 
     folder = _Folder(uri, root, pictures, options, classes=not (texts or sharded), texts=beside)
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
-    notes = ignored_options.describe("imagefolder", options, "keep", "images")
+    notes = ignored_options.describe("imagefolder", options, *["keep"] * (not metadata), "images")
     for meta in metadata:
         folder.splits |= foldermeta.splits(meta, folder.key(meta.layout.file.path))
-        notes += columns.left_out((), meta.left_out, as_json=False)
+        notes += columns.left_out((), meta.left_out)
     others = (f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES))
     if beside:
         told = "one caption is" if len(beside) == 1 else f"{len(beside):,} captions are"

@@ -196,7 +196,13 @@ def test_lists_in_the_metadata_of_a_folder(lake, tmp_path):
     (tmp_path / "set").mkdir()
     Image.new("RGB", (8, 6)).save(tmp_path / "set" / "a.png")
     (tmp_path / "set" / "metadata.jsonl").write_text('{"file_name": "a.png", "mood": "calm", "tags": ["x"]}\n')
-    assert left_out(lake.ingest(tmp_path / "set")) == ["left out: tags, of lists or objects"]
+    told = ["left out: tags, of lists or objects; --keep tags stores them as JSON"]
+    assert left_out(lake.ingest(tmp_path / "set")) == told
+    assert left_out(lake.ingest(tmp_path / "set", keep=["tags"])) == []
+    assert lake.sql("SELECT attribute, value FROM labels ORDER BY ALL").fetchall() == [
+        ("mood", "calm"),
+        ("tags", '["x"]'),
+    ]
 
 
 def test_names_that_are_no_text_or_many(lake, tmp_path):
