@@ -105,3 +105,11 @@ def test_words_that_no_text_has(bare, build):
     for narrowed in ("WHERE q < 0.5", "LIMIT 0", "GROUP BY ALL HAVING count(*) > 1"):
         text = f"SELECT term FROM crime_words(terms := (SELECT 'x' AS class, 'zebra' AS term)) {narrowed}"
         assert not any("finds nothing" in note for note in notes(bare, text))
+
+
+def test_rows_that_measure_nothing(bare, build):
+    """Three rows of NULL, as captions of people and of a model are there, and name nobody."""
+    captions = {"caption_id": [1, 2], "image_id": [1, 2], "text": ["a tree", "a tree"]}
+    bare.ingest({"captions": build.captions(**captions, origin=["human", "generated"])})
+    assert notes(bare, "FROM lic()")[0].startswith("lic() finds nothing to count in what it reads")
+    assert notes(bare, "SELECT metric FROM lic()") == []

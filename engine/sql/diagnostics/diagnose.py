@@ -82,7 +82,7 @@ def diagnosed(
     rows, measured, watch = 0, False, join_overlap.Watch(facts.held) if facts.held else None
     for batch in batches:
         rows += batch.num_rows
-        measured = measured or any(pa.types.is_floating(c.type) and c.null_count < len(c) for c in batch.columns)
+        measured = measured or _measures(batch)
         if watch is not None:
             watch.see(batch)
         if unread is not None:
@@ -101,8 +101,14 @@ def diagnosed(
     told += facts.hidden
     told += apart or ([_FEW] if rows == 0 and facts.counts_closed and not facts.hidden else [])
     told += [] if told else facts.all_hidden
-    told += nothing_to_count.unfound(resolver, facts) if rows == 0 and facts.audits and not told else []
+    told += nothing_to_count.unfound(resolver, facts, rows) if facts.audits and not (measured or told) else []
     notes += [text for text in dict.fromkeys(told) if text not in notes]
+
+
+def _measures(batch: pa.RecordBatch) -> bool:
+    """Tell whether rows say a number with a fraction, as measures are, or have no column for one."""
+    floats = [column for column in batch.columns if pa.types.is_floating(column.type)]
+    return batch.num_rows > 0 and (not floats or any(c.null_count < len(c) for c in floats))
 
 
 def _known(resolver: Resolver, column: str) -> set[str] | None:

@@ -57,11 +57,19 @@ def notes(resolver: Resolver, facts: Facts) -> list[str]:
     ]
 
 
-def unfound(resolver: Resolver, facts: Facts) -> list[str]:
-    """Return notes on one audit without rows that has all it needs, such as texts, none of which has its words; none otherwise."""
+def unfound(resolver: Resolver, facts: Facts, rows: int) -> list[str]:
+    """Return notes on one audit that measures nothing though it has all it needs, such as texts, none of which has its words.
+
+    Args:
+        resolver: What names of the query mean.
+        facts: What was found while it was bound.
+        rows: How many it has, all of their measures NULL; where there are some, none is told of but all columns.
+    """
     tree = parse.parse(facts.text).tree
     source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
     call = source.this.this if source is not None and isinstance(source.this, exp.Table) else None
+    if rows and not tree.is_star:
+        return []
     if not isinstance(call, exp.Func) or call_name(call) not in queries.audits() or any(map(tree.args.get, _NARROWS)):
         return []
     audit = queries.audits()[call_name(call)]
@@ -130,7 +138,9 @@ def holdings(counts: Mapping[str, int], closed: Iterable[str]) -> str:
     """
     kept = ", ".join(sorted(closed))
     rows = [
-        f"{n:,} {name[: -(n == 1) or None]}" if n else f"no {name}" for name, n in counts.items() if n or not (kept and name == "labels")
+        f"{n:,} {name[: -(n == 1) or None]}" if n else f"no {name}"
+        for name, n in counts.items()
+        if n or not (kept and name == "labels")
     ]
     return ", ".join([*rows, *([f"labels of {kept}"] if kept else [])])
 
