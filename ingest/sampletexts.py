@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from counterbalance.ingest.samples import Part, ShardSample
 
-FIELDS: Final = {f: laion.FIELDS[f] for f in ("caption", "similarity", "nsfw", "license")}
+FIELDS: Final = {f: laion.FIELDS[f] for f in ("caption", "similarity", "nsfw", "license")} | {"split": ()}
 _MORE: Final = ("captions", "texts", "sentences")
 """Keys of captions beside the one of ``FIELDS``."""
 _TOLD: Final = columns.TOLD | {"key"}
@@ -33,6 +33,7 @@ class SampleFacts:
         captions: In order; usually one.
         nsfw: The source's safety label.
         license: The licence.
+        split: The split, such as an export of a lake writes it.
         labels: The class, and what is kept of the JSON.
         troubles: Members that could not be used.
         read: Names of the members that were read.
@@ -41,6 +42,7 @@ class SampleFacts:
     captions: list[Caption] = field(default_factory=list)
     nsfw: str | None = None
     license: str | None = None
+    split: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
@@ -92,7 +94,7 @@ class TextReader:
         for text in captions:
             once.setdefault(text.strip(), text)
         facts.captions = [Caption(t, None if n else similarity) for n, t in enumerate(once.values())]
-        facts.nsfw, facts.license = _short(found["nsfw"]), _short(found["license"])
+        facts.nsfw, facts.license, facts.split = (_short(found[name]) for name in ("nsfw", "license", "split"))
         self._label(value, {name for names in used.values() for name in names}, facts)
         label = sample.text("cls")
         if label and (told := _decoded(label, facts)):

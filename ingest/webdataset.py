@@ -114,7 +114,8 @@ class _Shard:
         self._file, self._beside, self._texts, self._rows = file, beside, texts, rows
         self._waiting = dict.fromkeys(beside.rows)
         folder = posixpath.basename(posixpath.dirname(file.path))
-        self._split = options.split or split_of(file.name) or (folder if is_split(folder) else None)
+        self._asked = options.split
+        self._split = split_of(file.name) or (folder if is_split(folder) else None)
         self._annotator = options.annotator or "source"
         self._store = options.store_images is not False
         self.taken = 0
@@ -170,7 +171,7 @@ class _Shard:
             place=f"{self._file.name}:{found.name}",
             width=found.header.width,
             height=found.header.height,
-            split=self._split,
+            split=self._asked or facts.split or self._split,
             license=facts.license,
             nsfw=facts.nsfw,
             sha256=found.digest,

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from mimetypes import guess_type
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import orjson
 import pyarrow as pa
@@ -169,7 +170,7 @@ def _file(path: Path, name: str) -> dict[str, Any]:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
         "@type": "cr:FileObject",
-        "@id": name,
+        "@id": quote(name),  # no blanks, as mlcroissant asks
         "name": name,
         "contentUrl": name,
         "contentSize": f"{path.stat().st_size} B",

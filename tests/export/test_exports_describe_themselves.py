@@ -149,3 +149,10 @@ def test_an_export_without_images_says_no_licence(described):
     _, found = described("parquet", "SELECT 1 AS n, 'a' AS text")
     assert found.metadata.license == ["not stated"]
     assert [r["rows/n"] for r in found.records("rows")] == [1]
+
+
+def test_names_of_files_may_have_blanks(described):
+    folder, found = described("coco", "SELECT image_id, image, key AS text, 'hold out' AS split FROM images")
+    assert (folder / "annotations" / "captions_hold out.json").is_file()
+    assert found.metadata.ctx.issues.errors == set()
+    assert [r["captions/image_id"] for r in found.records("captions")] == [1, 2, 3]

@@ -89,3 +89,13 @@ def test_a_key_that_no_sample_has(taken):
     with pytest.raises(NotFoundError, match="no key 'hue' in the JSON of the first sample"):
         taken(sample(url="http://h"), keep="hue")
     assert taken({"txt": b"a"}, mapping={"caption": "blip"})[2][-1] == "no sample has 'blip', which was asked for"
+
+
+@pytest.mark.parametrize(
+    ("options", "split"), [({}, "hold out"), ({"split": "val"}, "val"), ({"mapping": {"split": "part"}}, "b")]
+)
+def test_the_json_says_the_split(tmp_path, taken, options, split):
+    """As an export of a lake writes it; what is asked for goes before."""
+    taken(sample(caption="a", split="hold out", part="b"))
+    (chunk,) = read(str(tmp_path / "0.tar"), ReadOptions(**options)).chunks
+    assert chunk.tables["images"]["split"].to_pylist() == [split]
