@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LONG: Final = re.compile(rb"\d{19}")
 _EXACT: Final = 1 << 53
+_NOT_FINITE: Final = re.compile(rb'("(?:[^"\\]|\\.)*")|-?\b(?:NaN|Infinity)\b')
+"""A string, which is kept, or what Python writes for a number that is none."""
 
 
 def read_values(
@@ -112,14 +114,17 @@ def _gathered(
 def parsed(line: bytes) -> dict[str, Any] | str:
     """Return a JSON object, or why it is none; integers of any length are exact, as ids must be.
 
+    ``NaN`` and ``Infinity`` are no JSON, and null here: Python's ``json`` writes them.
+
     Example:
-        >>> parsed(b'{"a": 1}'), parsed(b"[1]")
-        ({'a': 1}, 'no JSON object')
+        >>> parsed(b'{"a": 1, "b": NaN}'), parsed(b"[1]")
+        ({'a': 1, 'b': None}, 'no JSON object')
     """
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        return str(error)
+        finite = _NOT_FINITE.sub(lambda found: found[1] or b"null", line)
+        return parsed(finite) if finite != line else str(error)
     if not isinstance(value, dict):
         return "no JSON object"
     twice = repeated(line, value)

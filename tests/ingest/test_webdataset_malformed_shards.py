@@ -197,7 +197,7 @@ def test_a_picture_that_is_none(load, data, code, monkeypatch):
         ([("a.txt", b"x" * 2_000_000)], "too_long"),
         ([("a.json", b"{nope")], "bad_json"),
         ([("a.json", b"[1]")], "bad_json"),
-        ([("a.json", b'{"caption": NaN}')], "bad_json"),
+        ([("a.json", b'{"caption": nan}')], "bad_json"),
         ([("a.json", b"{" + b" " * 2_000_000 + b"}")], "too_long"),
         ([("a.json", b'{"caption": 7}')], "bad_caption"),
         ([("a.json", b'{"caption": [1, "x"]}')], "bad_caption"),
