@@ -48,7 +48,7 @@ def read(uri: str, options: ReadOptions) -> Source:
 
     Args:
         uri: File, folder, glob or brace range of tar files, gzip or plain.
-        options: ``split``, ``store_images`` (default true), ``mapping`` (caption, similarity, nsfw, license to keys of
+        options: ``split``, ``store_images`` (default true), ``mapping`` (caption, similarity, nsfw, license, split to keys of
             the JSON or columns of the sidecar; caption also to the ending of a text), ``keep`` (keys of the JSON), ``origin``
             (default ``"alt_text"``), ``annotator`` of labels (default ``"source"``), ``limit`` (samples).
 
