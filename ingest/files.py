@@ -344,6 +344,8 @@ def picture_folder(uri: str, storage_options: Mapping[str, Any] | None = None) -
     if "::" in uri or is_glob(uri):
         return []
     fs, path = file_system(uri, storage_options)
+    if fs.protocol == "memory":  # of this process alone
+        return []
     if uri.startswith(("http://", "https://")):  # which list no folders
         return [uri_of(fs, path).rstrip("/")]
     with reading(uri):

@@ -171,7 +171,7 @@ def test_one_package_serves_and_no_other_module_does():
         "uvicorn",
         "starlette",
         "flask",
-        "aiohttp",
+        "aiohttp.web",
     )
     files = [
         f

@@ -144,7 +144,7 @@ def test_a_picture_or_pattern_that_is_named_names_no_folder(tmp_path, folder, st
     assert not state.exists()
 
 
-def test_a_folder_of_another_file_system_is_no_folder_here(tmp_path, folder, state):
+def test_a_folder_in_memory_is_none_of_another_process(tmp_path, folder, state):
     import fsspec
 
     fsspec.filesystem("memory").pipe(f"{folder}/0.png", (folder / "0.png").read_bytes())
