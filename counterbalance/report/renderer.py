@@ -124,7 +124,7 @@ class FigureRenderer:
 
     @cached_property
     def there(self) -> set[str]:
-        """What the lake holds of what audits may need."""
+        """Names of what audits may need and the lake holds."""
         return self.session.filled()
 
     def _answer(self, spec: FigureSpec, call: str) -> tuple[pa.Table, Sequence[str], str]:

@@ -404,8 +404,10 @@ def _fetched(address: str) -> bytes:
 def _waits(address: str) -> dict[str, Any]:
     """Return what lets a server that says nothing be an error of its picture, and soon."""
     if address.startswith(("http://", "https://")):
-        from aiohttp import ClientTimeout
-
+        try:
+            from aiohttp import ClientTimeout
+        except ImportError:  # which opening the store tells, with what to install
+            return {}
         return {
             "client_kwargs": {
                 "timeout": ClientTimeout(total=4 * _PATIENCE, sock_connect=_PATIENCE, sock_read=_PATIENCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -198,3 +199,16 @@ def test_a_list_of_folders_and_addresses(told, folders, monkeypatch):
     monkeypatch.setenv("COUNTERBALANCE_PICTURES", told)
     monkeypatch.setenv("XDG_STATE_HOME", "/nowhere")
     assert list(pictures.folders()) == folders
+
+
+def test_what_fetches_may_not_be_installed(empty_lake, build, monkeypatch):
+    """A core installation says what to install."""
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+    for scheme in ("http", "https"):
+        monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)
+    monkeypatch.setenv("COUNTERBALANCE_PICTURES", "https://example.org/val")
+    found, (note,) = of(empty_lake, build, "https://example.org/val/1.png")
+    assert found == [None]
+    assert "what reads https:// is not installed" in note
+    assert "pip install 'counterbalance[http]'" in note

@@ -138,7 +138,7 @@ def holdings(counts: Mapping[str, int], closed: Iterable[str]) -> str:
     """
     kept = ", ".join(sorted(closed))
     rows = [
-        f"{n:,} {name[: -(n == 1) or None]}" if n else f"no {name}"
+        f"{n:,} {name.removesuffix('s') if n == 1 else name}" if n else f"no {name}"
         for name, n in counts.items()
         if n or not (kept and name == "labels")
     ]
